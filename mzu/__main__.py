@@ -1,0 +1,8 @@
+"""`python -m mzu` is the same as `mzu`."""
+
+import sys
+
+from mzu.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

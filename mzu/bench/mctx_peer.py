@@ -1,0 +1,83 @@
+"""The same network and search in mctx (DeepMind's search library for JAX), to compare speeds with. Needs `mzu[peers]`."""
+
+import numpy as np
+
+from mzu.networks.compiled import NORM_EPSILON, SCALAR_EPSILON, NetworkWeights, TrunkWeights
+
+
+def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulations: int):
+    """A function without arguments that runs one whole jitted mctx search and returns the improved policy [B, A]."""
+    import jax
+    import jax.numpy as jnp
+    import mctx
+
+    num_actions = len(weights.policy.bias)
+    blocks = {
+        "representation": len(weights.representation.layers) // 2,
+        "dynamics": len(weights.dynamics.layers) // 2,
+    }
+
+    def dense(parameters, x):
+        return x @ parameters["kernel"] + parameters["bias"]
+
+    def norm_relu(parameters, x):
+        centred = x - x.mean(-1, keepdims=True)
+        variance = (centred * centred).mean(-1, keepdims=True)
+        return jax.nn.relu(centred * jax.lax.rsqrt(variance + NORM_EPSILON) * parameters["scale"] + parameters["offset"])
+
+    def trunk(parameters, x, num_blocks):
+        x = dense(parameters["first"], x)
+        for block in range(num_blocks):
+            inner = dense(parameters["layers"][2 * block], norm_relu(parameters["norms"][2 * block], x))
+            x += dense(parameters["layers"][2 * block + 1], norm_relu(parameters["norms"][2 * block + 1], inner))
+        return norm_relu(parameters["norms"][-1], x)
+
+    def scalar(parameters, hidden):
+        logits = dense(parameters, hidden)
+        support = jnp.arange(logits.shape[-1]) - logits.shape[-1] // 2
+        x = jax.nn.softmax(logits) @ support.astype(jnp.float32)
+        size = jnp.abs(x) + 1 + SCALAR_EPSILON
+        root = 2 * size / (jnp.sqrt(1 + 4 * SCALAR_EPSILON * size) + 1)
+        return jnp.sign(x) * (root * root - 1)
+
+    def recurrent(parameters, rng_key, action, hidden):
+        one_hot = jax.nn.one_hot(action, num_actions)
+        hidden = trunk(parameters["dynamics"], jnp.concatenate([hidden, one_hot], -1), blocks["dynamics"])
+        reward = scalar(parameters["reward"], hidden)
+        output = mctx.RecurrentFnOutput(
+            reward=reward,
+            discount=jnp.full_like(reward, 0.997),
+            prior_logits=dense(parameters["policy"], hidden),
+            value=scalar(parameters["value"], hidden),
+        )
+        return output, hidden
+
+    @jax.jit
+    def search(parameters, rng_key, observations):
+        hidden = trunk(parameters["representation"], observations, blocks["representation"])
+        root = mctx.RootFnOutput(
+            prior_logits=dense(parameters["policy"], hidden),
+            value=scalar(parameters["value"], hidden),
+            embedding=hidden,
+        )
+        return mctx.muzero_policy(parameters, rng_key, root, recurrent, num_simulations).action_weights
+
+    parameters = jax.tree.map(jnp.asarray, _as_dictionary(weights))
+    observations = jnp.asarray(observations)
+    key = jax.random.PRNGKey(0)
+    return lambda: search(parameters, key, observations).block_until_ready()
+
+
+def _as_dictionary(weights: NetworkWeights) -> dict:
+    def trunk(trunk: TrunkWeights):
+        return {
+            "first": vars(trunk.first),
+            "layers": [vars(layer) for layer in trunk.layers],
+            "norms": [vars(norm) for norm in trunk.norms],
+        }
+
+    return {
+        "representation": trunk(weights.representation),
+        "dynamics": trunk(weights.dynamics),
+        **{name: vars(getattr(weights, name)) for name in ("reward", "value", "policy")},
+    }

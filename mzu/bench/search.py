@@ -1,0 +1,187 @@
+"""`mzu bench search`: one search against mctx, against the bare matrix products it needs, and the tree on its own."""
+
+import importlib.util
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+
+from mzu.bench.timing import best_times
+from mzu.compilation import kernel
+from mzu.config import SearchConfig
+from mzu.networks.compiled import CompiledModel, random_weights
+from mzu.search.batch import add_node, run_on_cores
+from mzu.search.kernels import ALL_ACTIONS, Inputs, select
+from mzu.search.search import make_settings, search
+from mzu.search.tree import empty_tree
+
+SIMULATIONS = 50
+OBSERVATION_SIZE = 8
+SUPPORT = 10  # 21 categories
+CASES = [  # actions, width, blocks, batch
+    (4, 64, 2, 1),
+    (4, 64, 2, 16),
+    (4, 64, 2, 64),
+    (4, 64, 2, 256),
+    (18, 64, 2, 64),
+    (18, 64, 2, 256),
+    (4, 512, 10, 64),
+]
+COLUMNS = {
+    "actions": "actions",
+    "width": "width",
+    "blocks": "blocks",
+    "batch": "batch",
+    "mzu_ms": "mzu ms",
+    "mctx_ms": "mctx ms",
+    "gemm_ms": "GEMM ms",
+    "speedup": "vs mctx",
+    "gemm_fraction": "of GEMM limit",
+    "tree_simulations_per_second": "tree alone, sim/s",
+}
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("--peers", action="store_true", help="also time mctx (pip install mzu[peers])")
+    parser.add_argument("--json", action="store_true", help="print a list of records instead of a table")
+    parser.add_argument("--repetitions", type=int, default=10, help="rounds, of which the best counts (default 10)")
+
+
+def run(arguments) -> int:
+    if arguments.repetitions < 1:
+        raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
+    if arguments.peers and importlib.util.find_spec("mctx") is None:
+        raise ValueError("--peers needs mctx; install it with: pip install 'mzu[peers]'")
+    records = []
+    for case in CASES:
+        records.append(measure(*case, repetitions=arguments.repetitions, peers=arguments.peers))
+        if not arguments.json:
+            if len(records) == 1:
+                print(f"{SIMULATIONS} simulations, best of {arguments.repetitions} interleaved repetitions, "
+                      f"{numba.get_num_threads()} cores\n")  # fmt: skip
+                print("  ".join(COLUMNS.values()))
+            print("  ".join(_cell(records[-1][key], len(title)) for key, title in COLUMNS.items()), flush=True)
+    if arguments.json:
+        print(json.dumps(records, indent=2))
+    return 0
+
+
+def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int, peers: bool) -> dict:
+    """One record: times in milliseconds per search, `speedup` over mctx, `gemm_fraction` = gemm_ms / mzu_ms."""
+    rng = np.random.default_rng(0)
+    weights = random_weights(rng, OBSERVATION_SIZE, actions, width, blocks, SUPPORT)
+    model = CompiledModel(weights)
+    observations = rng.normal(size=(batch, OBSERVATION_SIZE)).astype(np.float32)
+    config = SearchConfig(num_simulations=SIMULATIONS)
+    contestants = {
+        "mzu": lambda: search(model, observations, config, rng),
+        "tree": tree_alone(rng, actions, batch),
+        **matrix_products(rng, actions, width, blocks, batch),
+    }
+    if peers:
+        from mzu.bench.mctx_peer import mctx_search
+
+        contestants["mctx"] = mctx_search(weights, observations, SIMULATIONS)
+    times = best_times(contestants, repetitions)
+    gemm = min(time for name, time in times.items() if name.startswith("gemm"))
+    mctx = times.get("mctx", math.nan)
+    return {
+        "actions": actions,
+        "width": width,
+        "blocks": blocks,
+        "batch": batch,
+        "simulations": SIMULATIONS,
+        "mzu_ms": times["mzu"],
+        "mctx_ms": mctx if peers else None,
+        "gemm_ms": gemm,
+        "speedup": mctx / times["mzu"] if peers else None,
+        "gemm_fraction": gemm / times["mzu"],
+        "tree_simulations_per_second": batch * SIMULATIONS / times["tree"] * 1000,
+    }
+
+
+def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> dict:
+    """The matrix products of all forward passes of a search and nothing else, by BLAS, in two ways; the faster counts.
+
+    "gemm whole": the batch at once, BLAS spreads it over the cores. "gemm split": one share of the rows for each core.
+    """
+    import threadpoolctl
+
+    outputs = 2 * SUPPORT + 1
+    shapes = [(width + actions, width)] + [(width, width)] * (2 * blocks)
+    shapes += [(width, outputs), (width, outputs + actions)]
+    cores = min(numba.get_num_threads(), batch)
+    matrices = tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
+
+    def layers(rows):
+        inputs = tuple(rng.normal(size=(rows, shape[0])).astype(np.float32) for shape in shapes)
+        return inputs, tuple(np.empty((rows, shape[1]), np.float32) for shape in shapes)
+
+    shares = [layers(-(-batch // cores)) for _ in range(cores)]
+    whole = layers(batch)
+    pool = ThreadPoolExecutor(cores)
+
+    def whole_batch():
+        for _ in range(SIMULATIONS):
+            for x, matrix, out in zip(whole[0], matrices, whole[1], strict=True):
+                np.dot(x, matrix, out=out)
+
+    def split():
+        with threadpoolctl.threadpool_limits(1, "blas"):
+            jobs = [pool.submit(_products, *share, matrices, SIMULATIONS) for share in shares]
+            for job in jobs:
+                job.result()
+
+    return {"gemm whole": whole_batch, "gemm split": split}
+
+
+@numba.njit(nogil=True)
+def _products(inputs, outputs, matrices, simulations):
+    for _ in range(simulations):
+        for layer in range(len(matrices)):
+            np.dot(inputs[layer], matrices[layer], outputs[layer])
+
+
+def tree_alone(rng, actions: int, batch: int):
+    """A function that runs the tree operations of a search, with the network's outputs given."""
+    nodes = SIMULATIONS + 1
+    reward, value = rng.normal(size=(nodes, batch)), rng.normal(size=(nodes, batch))
+    policy = rng.normal(size=(nodes, batch, actions))
+    settings = make_settings(SearchConfig(num_simulations=SIMULATIONS, dirichlet_fraction=0.0), ALL_ACTIONS, actions)
+    hidden, index = np.zeros((batch, nodes, 1), np.float32), np.zeros((batch, 0, 0), np.int32)
+    vector = np.zeros((batch, nodes, actions, 0), np.float32)
+    inputs = Inputs(
+        legal=np.ones((batch + 1, actions), bool),
+        inject=np.zeros(batch, bool),
+        action_index=np.zeros(batch, np.int64),
+        action_vector=np.zeros((batch, 0), np.float32),
+        log_gamma=np.zeros((batch, actions)),
+        uniforms=np.zeros((batch, 0, actions)),
+        slots=np.zeros(batch, np.int32),
+    )
+
+    def call():
+        tree = empty_tree(hidden, actions, index, vector)
+        run_on_cores(lambda start, stop: _grow(tree, settings, inputs, reward, policy, value, start, stop), batch)
+
+    return call
+
+
+@kernel
+def _grow(tree, settings, inputs, reward, policy, value, start, stop):
+    for node in range(reward.shape[0]):
+        for b in range(start, stop):
+            parent, candidate = (0, 0) if node == 0 else select(tree, settings, b)
+            add_node(tree, settings, inputs, b, node, parent, candidate, reward[node, b], policy[node, b], value[node, b])
+
+
+def _cell(value, width: int) -> str:
+    if value is None:
+        text = "-"
+    elif isinstance(value, int):
+        text = str(value)
+    else:
+        text = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return text.rjust(width)

@@ -1,0 +1,301 @@
+"""All settings of a run: frozen dataclasses, one per room of the library, together in one `Config`.
+
+Defaults are the paper's for Atari; `mzu.presets` holds the others. The comment behind a field names the section of the
+paper it comes from, or the work that the paper refers to ("MuZero" is its online predecessor, "Sampled MuZero" the
+extension to continuous actions). Where neither says, the comment says "our choice".
+"""
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Monte Carlo Tree Search, used alike for acting and for reanalysing."""
+
+    num_simulations: int = 50  # MuZero; network evaluations after the root's own
+    discount: float = 0.997  # Other Hyperparameters: 0.997 in Atari, 0.99 in DM Control
+    puct_base: float = 19652.0  # MuZero, pUCT
+    puct_init: float = 1.25  # MuZero, pUCT
+    normaliser: Literal["minmax", "siblings"] = "minmax"  # MuZero: tree-wide min-max; siblings: as in mctx
+    dirichlet_alpha: float = 0.25  # MuZero, root exploration noise in Atari
+    dirichlet_fraction: float = 0.25  # MuZero, and "Offline RL and Continuous Action Spaces"; 0 switches the noise off
+    num_sampled_actions: int | None = None  # Sampled MuZero: 20 in DM Control; None searches over all actions
+    sampling_temperature: float = 1.0  # Sampled MuZero: actions are proposed from pi^(1/temperature)
+    injected_prior: float = 0.25  # Offline RL and Continuous Action Spaces: prior of the trajectory's action
+
+    def __post_init__(self):
+        _at_least(self, 1, "num_simulations", "puct_base")
+        _at_least(self, 0, "puct_init")
+        _within(self, 0, 1, "discount", "dirichlet_fraction")
+        _positive(self, "dirichlet_alpha", "sampling_temperature")
+        if self.num_sampled_actions is not None:
+            _at_least(self, 1, "num_sampled_actions")
+        if not 0 < self.injected_prior < 1:
+            raise ValueError(f"search.injected_prior is {self.injected_prior}, but must lie between 0 and 1, exclusive")
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Representation, dynamics and prediction (paper, appendix "Network Architecture")."""
+
+    width: int | Literal["auto"] = 512  # Network Architecture: 512 for states, 256 for images; "auto": sqrt(datapoints / layers)
+    num_blocks: int = 10  # Network Architecture: representation and dynamics, two layers in each block
+    prediction_blocks: int = 0  # our choice: 0 puts linear heads straight on the hidden state
+    scale_hidden: bool = False  # MuZero min-max scales hidden states to [0, 1]; the paper has Layer Normalisation
+    scalar_head: Literal["categorical", "regression"] = "categorical"  # MuZero
+    value_support: int = 300  # MuZero: categories are the integers -300..300 of the transformed value
+    reward_support: int = 300  # MuZero
+    action_value_head: bool = False  # Table "ablations": the 0-step model predicts action values
+
+    def __post_init__(self):
+        if self.width != "auto":
+            _at_least(self, 1, "width")
+        _at_least(self, 0, "num_blocks", "prediction_blocks")
+        _at_least(self, 1, "value_support", "reward_support")
+
+
+@dataclass(frozen=True)
+class ReplayConfig:
+    """What the learner samples from (paper, appendix "Other Hyperparameters")."""
+
+    capacity: int = 50_000  # Other Hyperparameters: subsequences kept, 50,000 in Atari, 2,000 in DM Control
+    segment_length: int = 500  # Other Hyperparameters: episodes are split into subsequences up to this length
+    priority_exponent: float = 1.0  # Other Hyperparameters: alpha
+    importance_exponent: float = 1.0  # Other Hyperparameters: beta
+
+    def __post_init__(self):
+        _at_least(self, 1, "capacity", "segment_length")
+        _at_least(self, 0, "priority_exponent", "importance_exponent")
+
+
+@dataclass(frozen=True)
+class ReanalyseConfig:
+    """How much of what is searched is stored data (paper, section "Reanalyse")."""
+
+    fraction: float = 1.0  # Reanalyse: 0 only fresh games, 1 fully offline (MuZero Unplugged)
+
+    def __post_init__(self):
+        _within(self, 0, 1, "fraction")
+
+
+@dataclass(frozen=True)
+class ActingConfig:
+    """How fresh games choose their actions."""
+
+    temperatures: tuple[float, ...] = (1.0, 0.5, 0.25)  # MuZero: exponent 1 / temperature on the visit counts
+    temperature_ends: tuple[float, ...] = (0.5, 0.75)  # MuZero: shares of training at which the next one starts
+
+    def __post_init__(self):
+        if len(self.temperature_ends) != len(self.temperatures) - 1:
+            raise ValueError(
+                f"acting.temperature_ends has {len(self.temperature_ends)} entries, but {len(self.temperatures)} "
+                f"temperatures need {len(self.temperatures) - 1}"
+            )
+        if any(temperature < 0 for temperature in self.temperatures):
+            raise ValueError(f"acting.temperatures is {self.temperatures}, but no temperature may be negative")
+
+
+@dataclass(frozen=True)
+class LearningConfig:
+    """Targets, loss and optimiser (paper, section "Reanalyse" and appendix)."""
+
+    batch_size: int = 1024  # Optimization
+    training_steps: int = 1_000_000  # Optimization
+    unroll_steps: int = 5  # Table "ablations"
+    td_steps: int = 5  # Value Learning: 5 in Atari, 0 (the search value) in DM Control
+    target_network_period: int = 100  # Value Learning
+    policy_loss: Literal["reanalyse", "behaviour_cloning", "crr"] = "reanalyse"  # Table "ablations"
+    value_loss_scale: float = 1.0  # equation of the loss; MuZero Reanalyse used 0.25
+    hidden_gradient_scale: float = 0.5  # MuZero: gradient of the hidden state at every dynamics step
+    learning_rate: float = 1e-4  # Optimization: initial, decayed by a cosine to 0
+    weight_decay: float = 1e-4  # Optimization: the share of the weights removed in one step, times the cosine
+    crr_weight: Literal["exp", "indicator"] = "exp"  # CRR; the paper does not say which
+    crr_temperature: float = 1.0  # CRR: beta of exp(advantage / beta)
+    crr_clip: float = 20.0  # CRR: largest weight
+
+    def __post_init__(self):
+        _at_least(self, 1, "batch_size", "training_steps", "target_network_period")
+        _at_least(self, 0, "unroll_steps", "td_steps", "value_loss_scale", "weight_decay")
+        _within(self, 0, 1, "hidden_gradient_scale")
+        _positive(self, "learning_rate", "crr_temperature", "crr_clip")
+
+
+@dataclass(frozen=True)
+class EvaluationConfig:
+    """How a trained agent is measured (paper, appendix "Evaluation")."""
+
+    episodes: int = 300  # Evaluation
+    max_policy_scale: float = 0.05  # Evaluation: the Gaussian's scale is min(predicted, this)
+
+    def __post_init__(self):
+        _at_least(self, 1, "episodes")
+        _positive(self, "max_policy_scale")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that defines a run. `Config()` is the paper's Atari setting."""
+
+    seed: int = 0
+    search: SearchConfig = field(default_factory=SearchConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    replay: ReplayConfig = field(default_factory=ReplayConfig)
+    reanalyse: ReanalyseConfig = field(default_factory=ReanalyseConfig)
+    acting: ActingConfig = field(default_factory=ActingConfig)
+    learning: LearningConfig = field(default_factory=LearningConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+
+    def to_json(self) -> str:
+        """The config as indented JSON text; `Config.from_json` reads it back to an equal config."""
+        return json.dumps(dataclasses.asdict(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Config":
+        """Reads what `to_json` wrote. Missing keys keep their defaults; unknown ones are an error."""
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"The config is not valid JSON (line {error.lineno}: {error.msg})") from None
+        return _from_dict(cls, data, path="")
+
+    def override(self, *assignments: str) -> "Config":
+        """A copy with assignments such as `search.num_simulations=16` applied, typed and checked.
+
+        >>> Config().override("search.num_simulations=16", "seed=3").search.num_simulations
+        16
+        """
+        config = self
+        for assignment in assignments:
+            name, equals, text = assignment.partition("=")
+            if not equals:
+                raise ValueError(f"'{assignment}' is not an override; write section.field=value")
+            config = _replace(config, name.strip().split("."), text.strip(), path="")
+        return config
+
+
+def _replace(section, names: list[str], text: str, path: str):
+    """A copy of `section` in which the field that `names` leads to holds the value that `text` spells."""
+    name, *rest = names
+    hints = _field_types(section, name, path)
+    here = path + name
+    if dataclasses.is_dataclass(hints[name]):
+        if not rest:
+            inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
+            raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
+        value = _replace(getattr(section, name), rest, text, path=here + ".")
+    elif rest:
+        raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
+    else:
+        value = _checked(hints[name], _parse(hints[name], text), here)
+    return dataclasses.replace(section, **{name: value})
+
+
+def _from_dict(cls, data: Any, path: str):
+    if not isinstance(data, dict):
+        raise ValueError(f"'{path.rstrip('.') or 'config'}' is {data!r}, but must be an object with named fields")
+    values = {}
+    for name, value in data.items():
+        hints = _field_types(cls, name, path)
+        if dataclasses.is_dataclass(hints[name]):
+            values[name] = _from_dict(hints[name], value, path=f"{path}{name}.")
+        else:
+            values[name] = _checked(hints[name], value, path + name)
+    return cls(**values)
+
+
+def _field_types(section, name: str, path: str) -> dict[str, Any]:
+    """Type hints of a section's fields; an unknown `name` is an error that suggests the nearest one."""
+    cls = section if isinstance(section, type) else type(section)
+    hints = typing.get_type_hints(cls)
+    if name not in hints:
+        near = difflib.get_close_matches(name, hints, n=1, cutoff=0.5)
+        advice = f"did you mean '{path}{near[0]}'?" if near else f"known are {', '.join(path + h for h in hints)}"
+        raise ValueError(f"'{path}{name}' is not a setting; {advice}")
+    return hints
+
+
+def _parse(hint, text: str):
+    """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
+    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    lowered = text.lower()
+    if lowered in ("none", "null") and types.NoneType in options:
+        return None
+    if lowered in ("true", "false") and bool in options:
+        return lowered == "true"
+    if typing.get_origin(hint) is tuple and not text.startswith("["):
+        text = f"[{text}]"
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _checked(hint, value, path: str):
+    """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
+    if isinstance(hint, types.UnionType):
+        for option in typing.get_args(hint):
+            if _fits(option, value):
+                return _checked(option, value, path)
+    elif _fits(hint, value):
+        if hint is float:
+            return float(value)
+        if hint is int:
+            return int(value)
+        if typing.get_origin(hint) is tuple:
+            return tuple(_checked(typing.get_args(hint)[0], item, path) for item in value)
+        return value
+    raise ValueError(f"{path} is {value!r}, but must be {_describe(hint)}")
+
+
+def _fits(hint, value) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is float:
+        return is_number
+    if hint is int:
+        return is_number and float(value).is_integer()
+    if typing.get_origin(hint) is Literal:
+        return value in typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return isinstance(value, (list, tuple)) and all(_fits(typing.get_args(hint)[0], item) for item in value)
+    return isinstance(value, hint)
+
+
+def _describe(hint) -> str:
+    if isinstance(hint, types.UnionType):
+        return " or ".join(_describe(option) for option in typing.get_args(hint))
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(repr(option) for option in typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        return "a list of numbers such as 1.0,0.5"
+    return {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}.get(hint, "text")
+
+
+def _section_name(section) -> str:
+    return type(section).__name__.removesuffix("Config").lower()
+
+
+def _at_least(section, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not value >= least:
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be at least {least}")
+
+
+def _positive(section, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be a positive number")
+
+
+def _within(section, low: float, high: float, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not low <= value <= high:
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must lie between {low} and {high}")

@@ -1,0 +1,59 @@
+"""What a search needs of a model, and the simplest model there is: tables given as arrays."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+
+class GaussianPolicy(NamedTuple):
+    """A policy over continuous actions in [-1, 1]: mean and scale, each [B, D]. Samples are clipped to the bounds."""
+
+    mean: np.ndarray
+    scale: np.ndarray
+
+
+Policy = np.ndarray | GaussianPolicy  # logits [B, A], or mean and scale [B, D]
+
+
+class Model(Protocol):
+    """Any object with these two methods can be searched. Everything is batched."""
+
+    def initial(self, observations) -> tuple[np.ndarray, Policy, np.ndarray]:
+        """Observations [B, ...] -> hidden [B, ...], policy, value [B]."""
+
+    def recurrent(self, hidden, actions) -> tuple[np.ndarray, np.ndarray, Policy, np.ndarray]:
+        """Hidden [B, ...] and actions [B] or [B, D] -> hidden [B, ...], reward [B], policy, value [B]."""
+
+
+class TabularModel:
+    """A finite world given as arrays, so that the right answer of a search can be worked out on paper.
+
+    The hidden state is the number of the state, and so is the observation.
+
+    symbol      shape   meaning
+    next_state  [S, A]  the state that an action leads to
+    reward      [S, A]  the reward for it
+    logits      [S, A]  the policy network's output
+    value       [S]     the value network's output
+    """
+
+    def __init__(self, next_state, reward, logits=None, value=None):
+        self.next_state = np.asarray(next_state, np.int32)
+        self.reward = np.asarray(reward, float)
+        states, actions = self.next_state.shape
+        self.logits = np.zeros((states, actions)) if logits is None else np.asarray(logits, float)
+        self.value = np.zeros(states) if value is None else np.asarray(value, float)
+        expected = {"reward": (states, actions), "logits": (states, actions), "value": (states,)}
+        for name, shape in expected.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} has shape {getattr(self, name).shape}, but next_state asks for {shape}")
+        if self.next_state.min() < 0 or self.next_state.max() >= states:
+            raise ValueError(f"next_state must hold states 0..{states - 1}, the rows of the tables")
+
+    def initial(self, observations):
+        states = np.asarray(observations, np.int32)
+        return states, self.logits[states], self.value[states]
+
+    def recurrent(self, hidden, actions):
+        states = self.next_state[hidden, actions]
+        return states, self.reward[hidden, actions], self.logits[states], self.value[states]

@@ -1,0 +1,158 @@
+"""The two operations that the compiled network spends its time in, as vector code: matrix product and exponential.
+
+`add_product` keeps a tile of the result in vector registers, as every fast BLAS does. Why not BLAS itself: its overhead for
+32 x 64 matrices costs half the time, it packs the same weights again in every call, and its threads fight with ours. The
+weights are packed once instead, into panels of 16 columns.
+
+`exp32` consists of plain arithmetic, so that a loop over it becomes vector code; a call to the C library would not.
+"""
+
+import math
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from mzu.compilation import kernel_part
+
+PANEL = 16  # columns of one panel: one AVX-512 register, two of AVX2
+
+
+def padded(size: int) -> int:
+    """`size` rounded up to whole panels."""
+    return -(-size // PANEL) * PANEL
+
+
+def pack(weights: np.ndarray, depth: int) -> np.ndarray:
+    """Weights [inputs, outputs] as panels [padded(outputs) / 16, depth, 16], zeros where there is no weight."""
+    inputs, outputs = weights.shape
+    full = np.zeros((depth, padded(outputs)), np.float32)
+    full[:inputs, :outputs] = weights
+    return np.ascontiguousarray(full.reshape(depth, -1, PANEL).transpose(1, 0, 2))
+
+
+def _tile(rows: int, panels: int):
+    """Makes the function `tile(x, i, weights, p, out)`, compiled to straight vector code.
+
+    It adds to out[i : i + rows] the product of x[i : i + rows] with `panels` panels from number p on. x [R, depth] and
+    out [R, columns] are C-contiguous float32. The loop over `depth` is the only one left at run time: each step loads
+    one vector of weights per panel, spreads one number of x per row over a vector, and multiplies and adds.
+    """
+
+    @intrinsic
+    def tile(typing_context, x, i, weights, p, out):
+        signature = types.void(x, types.intp, weights, types.intp, out)
+
+        def codegen(context, builder, signature, arguments):
+            vector = ir.VectorType(ir.FloatType(), PANEL)
+            number = ir.IntType(64)
+
+            def array(k):
+                return context.make_array(signature.args[k])(context, builder, arguments[k])
+
+            def constant(value):
+                return ir.Constant(number, value)
+
+            def address(pointer, offset, as_vector=False):
+                element = builder.gep(pointer, [offset])
+                return builder.bitcast(element, vector.as_pointer()) if as_vector else element
+
+            builder.function.attributes.add("noinline")  # copies at each call would only take long to compile
+            x, weights, out = array(0), array(2), array(4)
+            depth = cgutils.unpack_tuple(builder, x.shape, 2)[1]
+            columns = cgutils.unpack_tuple(builder, out.shape, 2)[1]
+            row = [builder.add(arguments[1], constant(r)) for r in range(rows)]
+            panel = [builder.mul(builder.add(arguments[3], constant(q)), constant(PANEL)) for q in range(panels)]
+            x_row = [address(x.data, builder.mul(row[r], depth)) for r in range(rows)]
+            weight_panel = [address(weights.data, builder.mul(panel[q], depth)) for q in range(panels)]
+
+            # The sums start from what `out` holds (a bias, a residual) and stay in registers until the end.
+            places = [(r, q) for r in range(rows) for q in range(panels)]
+            target, total = {}, {}
+            for r, q in places:
+                offset = builder.add(builder.mul(row[r], columns), panel[q])
+                target[r, q] = address(out.data, offset, as_vector=True)
+                total[r, q] = cgutils.alloca_once_value(builder, builder.load(target[r, q], align=4))
+            multiply_add = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{PANEL}f32"
+            )
+            undefined = ir.Constant(vector, ir.Undefined)
+            first = ir.Constant(ir.VectorType(ir.IntType(32), PANEL), [0] * PANEL)
+            with cgutils.for_range(builder, depth) as loop:
+                at = builder.mul(loop.index, constant(PANEL))
+                weight = [builder.load(address(weight_panel[q], at, as_vector=True), align=4) for q in range(panels)]
+                for r in range(rows):
+                    scalar = builder.load(address(x_row[r], loop.index))
+                    spread = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+                    spread = builder.shuffle_vector(spread, undefined, first)
+                    for q in range(panels):
+                        summed = builder.call(multiply_add, [spread, weight[q], builder.load(total[r, q])])
+                        builder.store(summed, total[r, q])
+            for place in places:
+                builder.store(builder.load(total[place]), target[place], align=4)
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return tile
+
+
+_tile_4x1 = _tile(4, 1)  # 8 sums of 8 numbers on AVX2: enough to hide the latency of multiply-add
+_tile_1x4 = _tile(1, 4)
+_tile_1x1 = _tile(1, 1)
+
+
+@kernel_part
+def _add_product_tiled(x, weights, out):
+    rows, panels = x.shape[0], weights.shape[0]
+    whole_rows, whole_panels = rows - rows % 4, panels - panels % 4
+    for p in range(panels):
+        for i in range(0, whole_rows, 4):
+            _tile_4x1(x, i, weights, p, out)
+    for i in range(whole_rows, rows):
+        for p in range(0, whole_panels, 4):
+            _tile_1x4(x, i, weights, p, out)
+        for p in range(whole_panels, panels):
+            _tile_1x1(x, i, weights, p, out)
+
+
+def _add_product_plain(x, weights, out):
+    out += np.hstack([x @ panel for panel in weights])
+
+
+# out [R, columns] += x [R, depth] @ weights, for weights packed by `pack`; columns = 16 * number of panels.
+add_product = _add_product_plain if numba.config.DISABLE_JIT else _add_product_tiled
+
+
+@intrinsic
+def _float_from_bits(typing_context, bits):
+    """The float32 with the bit pattern of an int32."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
+
+
+@kernel_part
+def _exp32_compiled(x):
+    x = max(x, np.float32(-87))  # the smallest result that is a normal number
+    power = np.floor(x * np.float32(1 / math.log(2)) + np.float32(0.5))
+    # x - power * log(2), exactly: log(2) is split into a part with few digits and the rest.
+    rest = (x - power * np.float32(0.693359375)) - power * np.float32(math.log(2) - 0.693359375)
+    series = np.float32(1 / 5040)  # Taylor's, to the seventh power; |rest| <= log(2) / 2
+    series = series * rest + np.float32(1 / 720)
+    series = series * rest + np.float32(1 / 120)
+    series = series * rest + np.float32(1 / 24)
+    series = series * rest + np.float32(1 / 6)
+    series = series * rest + np.float32(0.5)
+    series = series * rest + np.float32(1)
+    series = series * rest + np.float32(1)
+    return series * _float_from_bits((np.int32(power) + np.int32(127)) << np.int32(23))
+
+
+# exp(x) for float32 x <= 0, to about 1e-7 relative.
+exp32 = np.exp if numba.config.DISABLE_JIT else _exp32_compiled

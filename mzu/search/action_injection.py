@@ -1,0 +1,50 @@
+"""The trajectory's action joins the root's candidates (paper, "Offline RL and Continuous Action Spaces"; notebook
+06_action_injection).
+
+A learned policy hardly ever samples the actions that another agent took, so a search over its samples could never learn
+that they were good. When a stored position is searched again, the stored action is therefore one more candidate at the
+root, with prior `injected_prior`; the sampled ones share the rest. An action that was sampled anyway is not doubled: its
+prior grows. Injection stands in for the Dirichlet noise of the row.
+"""
+
+from mzu.compilation import kernel_part
+from mzu.search.sampled_actions import find_action
+
+
+@kernel_part
+def inject_index(edges, actions, action, injected_prior):
+    """Discrete: edges [K + 1], actions [K + 1] with slot K free. Returns the slot that holds the injected action."""
+    slot = edges.shape[0] - 1
+    for k in range(slot):
+        if edges[k].prior > 0.0 and actions[k] == action:
+            slot = k
+            break
+    actions[slot] = action
+    _share(edges, slot, injected_prior)
+    return slot
+
+
+@kernel_part
+def inject_vector(edges, actions, action, injected_prior):
+    """Continuous: edges [K + 1], actions [K + 1, D] with slot K free. Returns the slot of the injected action."""
+    last = edges.shape[0] - 1
+    distinct = 0
+    while distinct < last and edges[distinct].prior > 0.0:
+        distinct += 1
+    slot = find_action(actions, action, distinct)
+    if slot == distinct:
+        slot = last
+        for d in range(action.shape[0]):
+            actions[slot, d] = action[d]
+    _share(edges, slot, injected_prior)
+    return slot
+
+
+@kernel_part
+def _share(edges, slot, injected_prior):
+    total = 0.0
+    for k in range(edges.shape[0]):
+        total += edges[k].prior
+    for k in range(edges.shape[0]):
+        edges[k].prior *= (1.0 - injected_prior) / total
+    edges[slot].prior += injected_prior

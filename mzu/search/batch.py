@@ -1,0 +1,134 @@
+"""The kernels applied to a whole batch: one simulation at a time for any model, or the whole search in one call.
+
+`search_compiled` splits the rows into pieces that fit the processor's caches, and the pieces over the cores. A piece runs
+from observation to visit counts inside compiled code, without the interpreter's lock, so the cores never wait for each
+other. (Python threads hand out the pieces: Numba's own parallel loops cannot be entered by two threads at once, and take
+longer to compile.)
+"""
+
+import concurrent.futures
+import functools
+import itertools
+import math
+
+import numba
+import numpy as np
+
+from mzu.compilation import kernel, kernel_part
+from mzu.networks.compiled import INPUT, OUTPUT, evaluate, new_buffers
+from mzu.search.kernels import SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, attach, backup, expand, select
+from mzu.search.tree import ROOT
+
+ROWS_PER_PIECE = 32  # trees, hidden states and activations of 32 rows fit a level-2 cache at width 64
+
+
+@kernel
+def select_batch(tree, settings, parents, candidates):
+    """`select` for every row, into parents [B] and candidates [B]."""
+    for b in range(parents.shape[0]):
+        parents[b], candidates[b] = select(tree, settings, b)
+
+
+@kernel
+def add_nodes(tree, settings, inputs, node, parents, candidates, reward, policy, value):
+    """Adds one node to every tree. Returns the first row in which the model's output is not finite, or -1."""
+    bad_row = -1
+    for b in range(value.shape[0]):
+        finite = add_node(tree, settings, inputs, b, node, parents[b], candidates[b], reward[b], policy[b], value[b])
+        if not finite and bad_row < 0:
+            bad_row = b
+    return bad_row
+
+
+@kernel_part
+def add_node(tree, settings, inputs, b, node, parent, candidate, reward, policy, value):
+    """Attaches a node (unless it is the root), backs its value up and expands it. False if anything is not finite."""
+    if node == ROOT:
+        tree.nodes[b, ROOT].raw_value = value
+    else:
+        attach(tree, b, node, parent, candidate, reward, value)
+    backup(tree, settings, b, node)
+    finite = expand(tree, settings, inputs, b, node, policy)
+    return finite and math.isfinite(reward) and math.isfinite(value)
+
+
+def search_compiled(network, observations, tree, settings, inputs) -> tuple[int, int]:
+    """The whole search of all rows inside compiled code. Returns the first row and node that were not finite, or -1, -1.
+
+    observations [B, O], padded to whole panels.
+    """
+    bad_nodes = np.full(len(observations), -1, np.int32)
+
+    def run(start, stop):
+        buffers = new_buffers(network, stop - start)
+        edges = np.zeros((stop - start, 2), np.int64)
+        _search_piece(network, observations[start:stop], buffers, tree, settings, inputs, start, edges, bad_nodes)
+
+    run_on_cores(run, len(observations))
+    bad_rows = np.flatnonzero(bad_nodes >= 0)
+    return (int(bad_rows[0]), int(bad_nodes[bad_rows[0]])) if len(bad_rows) else (-1, -1)
+
+
+def run_on_cores(run, batch: int) -> None:
+    """Calls run(start, stop) for pieces of the rows 0..batch - 1, on as many cores as `numba.get_num_threads()` says."""
+    threads = numba.get_num_threads()
+    pieces = min(batch, threads * -(-batch // (threads * ROWS_PER_PIECE)))
+    ends = [piece * batch // pieces for piece in range(pieces + 1)]
+    todo = iter(list(itertools.pairwise(ends)))
+
+    def work():
+        # `next` on a shared iterator is atomic under the interpreter's lock: whoever is free takes the next piece.
+        for start, stop in todo:
+            run(start, stop)
+
+    others = [_workers(threads).submit(work) for _ in range(min(threads, pieces) - 1)]
+    work()
+    for other in others:
+        other.result()
+
+
+@functools.cache
+def _workers(threads: int) -> concurrent.futures.ThreadPoolExecutor:
+    return concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="mzu-search")
+
+
+@kernel
+def _search_piece(network, observations, buffers, tree, settings, inputs, start, edges, bad_nodes):
+    """The search of the rows from `start` on, one for each observation; edges [R, 2] is where it notes its choices."""
+    rows = observations.shape[0]
+    for node in range(tree.nodes.shape[1]):
+        if node != ROOT:
+            for i in range(rows):
+                parent, candidate = select(tree, settings, start + i)
+                edges[i, 0], edges[i, 1] = parent, candidate
+                _bring_edge(tree, settings, start + i, parent, candidate, buffers, i)
+        evaluate(network, observations, buffers, node == ROOT)
+        for i in range(rows):
+            b = start + i
+            _keep_hidden(tree, b, node, buffers, i)
+            reward, policy, value = buffers.reward[i], buffers.policy[i], buffers.value[i]
+            finite = add_node(tree, settings, inputs, b, node, edges[i, 0], edges[i, 1], reward, policy, value)
+            if not finite and bad_nodes[b] < 0:
+                bad_nodes[b] = node
+
+
+@kernel_part
+def _keep_hidden(tree, b, node, buffers, i):
+    """The network's new hidden state in row i of the buffers belongs to this node."""
+    for j in range(tree.hidden.shape[2]):
+        tree.hidden[b, node, j] = buffers.layers[OUTPUT, i, j]
+
+
+@kernel_part
+def _bring_edge(tree, settings, b, node, candidate, buffers, i):
+    """The hidden state and the action of an edge become row i of the network's input."""
+    for j in range(tree.hidden.shape[2]):
+        buffers.layers[INPUT, i, j] = tree.hidden[b, node, j]
+    # A sampled candidate's number is not its action.
+    if settings.candidate_source == SAMPLED_CATEGORICAL:
+        buffers.action_index[i] = tree.action_index[b, node, candidate]
+    elif settings.candidate_source == SAMPLED_GAUSSIAN:
+        for d in range(tree.action_vector.shape[3]):
+            buffers.action_vector[i, d] = tree.action_vector[b, node, candidate, d]
+    else:
+        buffers.action_index[i] = candidate

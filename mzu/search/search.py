@@ -1,0 +1,264 @@
+"""`search`: MuZero's Monte Carlo Tree Search for a batch of positions (paper, section "Reanalyse"; notebook 03_search).
+
+One set of kernels serves every model. A `CompiledModel` is searched in a single compiled call; around any other model runs
+the Python loop of `_search_model`, with one batched model call per simulation.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mzu.config import SearchConfig
+from mzu.networks.compiled import CompiledModel
+from mzu.networks.model import GaussianPolicy, Model
+from mzu.search import batch as batched
+from mzu.search.history import History, replay
+from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, Settings
+from mzu.search.randomness import draw_randomness
+from mzu.search.tree import ROOT, Tree, empty_tree
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found out about B positions.
+
+    symbol  field     shape             meaning
+    pi      policy    [B, K]            visits of the root's candidates, normalised: the improved policy
+    nu      value     [B]               mean value of the root: the improved value
+            actions   [B, K] or [B, K, D]  the actions that the candidates stand for
+            visits    [B, K] int32      how often each was taken
+            prior     [B, K]            the prior of each, with noise or injection; 0: no candidate
+            injected  [B] int32         the candidate that holds the injected action, -1 where there is none
+            tree      Tree              everything else
+            history   History or None   every simulation, when `record=True`
+    """
+
+    policy: np.ndarray
+    value: np.ndarray
+    actions: np.ndarray
+    visits: np.ndarray
+    prior: np.ndarray
+    injected: np.ndarray
+    tree: Tree
+    history: History | None = None
+
+
+def search(
+    model: Model,
+    observations,
+    config: SearchConfig,
+    rng: np.random.Generator,
+    injected_actions=None,
+    inject=None,
+    legal_actions=None,
+    record: bool = False,
+) -> SearchResult:
+    """Searches from every observation and returns the improved policy and value.
+
+    observations      [B, ...]          what `model.initial` takes
+    injected_actions  [B] or [B, D]     actions that join the root's candidates (only where actions are sampled)
+    inject            [B] bool          the rows in which they do; default all
+    legal_actions     [B, A] bool       the actions allowed at the root; default all
+    record                              keep the history of every simulation
+
+    All random numbers come from `rng`; the same generator state gives the same search.
+    """
+    batch = len(observations)
+    if batch == 0:
+        raise ValueError("observations is empty; a search needs at least one")
+    compiled = isinstance(model, CompiledModel)
+    if compiled:
+        observations = model.padded_observations(observations)
+        gaussian, num_actions = model.continuous, model.num_actions
+        root_hidden = np.zeros((batch, model.hidden_size), np.float32)
+    else:
+        root_hidden, policy, value = model.initial(observations)
+        root_hidden, gaussian = np.asarray(root_hidden), isinstance(policy, tuple)
+        if root_hidden.shape[:1] != (batch,):
+            raise ValueError(f"The model's hidden states have shape {root_hidden.shape} for {batch} observations")
+        policy, value = _policy_rows(policy, batch), _numbers(value, "value", batch)
+        num_actions = policy.shape[1] // 2 if gaussian else policy.shape[1]
+
+    source = _candidate_source(gaussian, config)
+    sampled = config.num_sampled_actions or num_actions
+    legal = _check_legal(legal_actions, batch, num_actions, gaussian)
+    inject, action_index, action_vector = _check_injected(injected_actions, inject, batch, num_actions, source)
+    nodes = config.num_simulations + 1
+    randomness = draw_randomness(rng, batch, nodes, sampled, source, num_actions, config.dirichlet_alpha)
+    inputs = Inputs(
+        legal=legal,
+        inject=inject,
+        action_index=action_index,
+        action_vector=action_vector,
+        log_gamma=randomness.log_gamma,
+        uniforms=randomness.uniforms,
+        slots=np.full(batch, -1, np.int32),
+    )
+    candidates = sampled + (1 if inject.any() else 0)  # one more place at the root for the injected action
+    tree = _new_tree(root_hidden, nodes, candidates, source, randomness.normals)
+    settings = make_settings(config, source, sampled)
+    if compiled:
+        bad = batched.search_compiled(model.network, observations, tree, settings, inputs)
+    else:
+        bad = _search_model(model, policy, value, tree, settings, inputs)
+    if bad[0] >= 0:
+        place = f"simulation {bad[1] - 1}" if bad[1] > ROOT else "the root"
+        raise ValueError(f"The model's output is not finite in row {bad[0]} at {place}; are its weights NaN?")
+
+    visits = tree.edges["visits"][:, ROOT]
+    return SearchResult(
+        policy=visits / visits.sum(axis=1, keepdims=True),
+        value=tree.nodes["value"][:, ROOT],
+        actions=tree.actions[:, ROOT],
+        visits=visits,
+        prior=tree.edges["prior"][:, ROOT],
+        injected=inputs.slots,
+        tree=tree,
+        history=replay(tree, settings) if record else None,
+    )
+
+
+def _search_model(model, policy, value, tree, settings, inputs) -> tuple[int, int]:
+    """A search through any model: select, evaluate, expand and back up, for all rows at once."""
+    batch, nodes = tree.nodes.shape
+    rows = np.arange(batch)
+    parents, candidates = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
+    reward = np.zeros(batch)
+    for node in range(nodes):
+        if node != ROOT:
+            batched.select_batch(tree, settings, parents, candidates)
+            actions = tree.actions[rows, parents, candidates]
+            tree.hidden[:, node], reward, policy, value = model.recurrent(tree.hidden[rows, parents], actions)
+            policy = _policy_rows(policy, batch)
+            reward, value = _numbers(reward, "reward", batch), _numbers(value, "value", batch)
+        bad_row = batched.add_nodes(tree, settings, inputs, node, parents, candidates, reward, policy, value)
+        if bad_row >= 0:
+            return bad_row, node
+    return -1, -1
+
+
+def sample_actions(result: SearchResult, temperature: float, rng: np.random.Generator) -> np.ndarray:
+    """One action per row, drawn with probability proportional to visits^(1 / temperature); 0 takes the most visited."""
+    weights = visit_distribution(result.visits, temperature)
+    cumulative = np.cumsum(weights, axis=1)
+    draws = rng.random((len(weights), 1)) * cumulative[:, -1:]
+    chosen = np.argmax(draws < cumulative, axis=1)
+    return result.actions[np.arange(len(weights)), chosen]
+
+
+def visit_distribution(visits: np.ndarray, temperature: float) -> np.ndarray:
+    """visits [B, K] -> visits^(1 / temperature), normalised; temperature 0 puts everything on the first most visited."""
+    if not temperature >= 0:
+        raise ValueError(f"temperature is {temperature}, but must be 0 or more")
+    share = visits / visits.max(axis=1, keepdims=True)  # the largest is 1: no power of it can overflow
+    if temperature == 0:
+        weights = np.zeros(share.shape)
+        weights[np.arange(len(share)), share.argmax(axis=1)] = 1.0
+    else:
+        weights = share ** (1.0 / temperature)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
+    """The kernels' form of a SearchConfig."""
+    visits = np.arange(config.num_simulations + 2)
+    exploration = np.sqrt(visits) * (np.log((visits + config.puct_base + 1) / config.puct_base) + config.puct_init)
+    return Settings(
+        discount=float(config.discount),
+        exploration=exploration,
+        siblings=config.normaliser == "siblings",
+        candidate_source=source,
+        sampled=sampled,
+        temperature=float(config.sampling_temperature),
+        dirichlet_fraction=float(config.dirichlet_fraction),
+        injected_prior=float(config.injected_prior),
+    )
+
+
+def _policy_rows(policy, batch: int) -> np.ndarray:
+    """The model's policy as one array: logits [B, A], or mean and scale side by side [B, 2 D]."""
+    if isinstance(policy, tuple):
+        mean, scale = GaussianPolicy(*policy)
+        if np.shape(mean) != np.shape(scale):
+            raise ValueError(f"The policy's mean has shape {np.shape(mean)}, but its scale {np.shape(scale)}")
+        policy = np.concatenate([mean, scale], axis=-1)
+    policy = np.ascontiguousarray(policy, float)
+    if policy.ndim != 2 or len(policy) != batch or policy.shape[1] == 0:
+        raise ValueError(f"The model's policy has shape {policy.shape}, but must be [{batch}, actions]")
+    return policy
+
+
+def _numbers(values, name: str, batch: int) -> np.ndarray:
+    values = np.ascontiguousarray(values, float)
+    if values.shape != (batch,):
+        raise ValueError(f"The model's {name} has shape {values.shape}, but must be [{batch}]")
+    return values
+
+
+def _candidate_source(gaussian: bool, config: SearchConfig) -> int:
+    if gaussian:
+        if config.num_sampled_actions is None:
+            raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
+        return SAMPLED_GAUSSIAN
+    return ALL_ACTIONS if config.num_sampled_actions is None else SAMPLED_CATEGORICAL
+
+
+def _check_legal(legal_actions, batch: int, num_actions: int, gaussian: bool) -> np.ndarray:
+    """-> [B + 1, A] bool, as `Inputs.legal`."""
+    rows = np.ones((batch + 1, num_actions), bool)
+    if legal_actions is None:
+        return rows
+    if gaussian:
+        raise ValueError("legal_actions is given, but a continuous action space has no action to mask")
+    legal = np.asarray(legal_actions)
+    if legal.dtype != bool or legal.shape != (batch, num_actions):
+        raise ValueError(f"legal_actions is {legal.dtype} {legal.shape}, but must be bool ({batch}, {num_actions})")
+    empty = np.flatnonzero(~legal.any(axis=1))
+    if len(empty):
+        raise ValueError(f"legal_actions[{empty[0]}] allows no action at all; is that game over?")
+    rows[:-1] = legal
+    return rows
+
+
+def _check_injected(injected_actions, inject, batch: int, num_actions: int, source: int):
+    """-> inject [B] bool, and the actions both as numbers [B] and as vectors [B, D]; one of the two is a dummy."""
+    index = np.zeros(batch, np.int64)
+    vector = np.zeros((batch, num_actions if source == SAMPLED_GAUSSIAN else 0), np.float32)
+    if injected_actions is None:
+        if inject is not None and np.any(inject):
+            raise ValueError("inject is given without injected_actions; pass the actions to inject as well")
+        return np.zeros(batch, bool), index, vector
+    inject = np.ones(batch, bool) if inject is None else np.asarray(inject)
+    if inject.dtype != bool or inject.shape != (batch,):
+        raise ValueError(f"inject is {inject.dtype} {inject.shape}, but must be bool ({batch},), one switch per row")
+    actions = np.asarray(injected_actions)
+    if source == ALL_ACTIONS:
+        raise ValueError("injected_actions is given, but every action is a candidate already; leave it out")
+    shape = vector.shape if source == SAMPLED_GAUSSIAN else index.shape
+    if actions.shape != shape:
+        raise ValueError(f"injected_actions has shape {actions.shape}, but must be {shape}")
+    low, high = (-1, 1) if source == SAMPLED_GAUSSIAN else (0, num_actions - 1)
+    outside = inject & ~((actions >= low) & (actions <= high)).reshape(batch, -1).all(axis=1)
+    if outside.any():
+        row = np.flatnonzero(outside)[0]
+        raise ValueError(f"injected_actions[{row}] is {actions[row]}, outside the actions {low}..{high}")
+    if source == SAMPLED_GAUSSIAN:
+        vector[:] = np.where(inject[:, None], actions, 0)
+    elif np.issubdtype(actions.dtype, np.integer):
+        index[:] = np.where(inject, actions, 0)
+    else:
+        raise ValueError(f"injected_actions is {actions.dtype}, but discrete actions must be whole numbers")
+    return inject, index, vector
+
+
+def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np.ndarray) -> Tree:
+    batch = len(root_hidden)
+    hidden = np.empty((batch, nodes, *root_hidden.shape[1:]), root_hidden.dtype)
+    hidden[:, ROOT] = root_hidden
+    index = np.zeros((batch, nodes, candidates) if source == SAMPLED_CATEGORICAL else (batch, 0, 0), np.int32)
+    # The standard normals wait in the actions' own places until their node is expanded and they become actions.
+    vector = normals
+    if normals.shape[2] != candidates:
+        vector = np.zeros((batch, nodes, candidates, normals.shape[3]), np.float32)
+        vector[:, :, : normals.shape[2]] = normals
+    return empty_tree(hidden, candidates, index, vector)

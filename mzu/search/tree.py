@@ -1,0 +1,92 @@
+"""The search tree of a whole batch as one record of flat arrays (notebook 03_search).
+
+Node 0 is the root; simulation s creates node s + 1, so a tree never needs an index of free nodes. An edge is a pair
+(node, candidate): the K candidates of a node are the actions that the search may take there. A candidate with prior 0
+does not exist: an illegal action, an empty slot.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+ROOT = 0
+NO_NODE = -1
+
+
+NODE = np.dtype(
+    [
+        ("visits", np.int32),  # evaluations backed up through the node, its own included
+        ("parent", np.int32),  # NO_NODE for the root
+        ("parent_candidate", np.int64),  # the parent's edge that leads here
+        ("value", np.float64),  # mean of the backed-up values
+        ("raw_value", np.float64),  # the network's value
+    ],
+    align=True,
+)
+EDGE = np.dtype(
+    [
+        ("child", np.int32),  # NO_NODE until the edge is taken for the first time
+        ("visits", np.int32),
+        ("prior", np.float64),  # 0 where there is no candidate
+        ("reward", np.float64),  # the network's reward for taking the edge
+        ("value", np.float64),  # value of the child
+    ],
+    align=True,
+)
+
+
+class Tree(NamedTuple):
+    """B trees of up to N nodes with up to K candidates each.
+
+    nodes          [B, N] of NODE
+    edges          [B, N, K] of EDGE: one record of 32 bytes, since a search reads all of an edge at once
+    hidden         [B, N, ...]             hidden states, in the model's own shape and type
+    action_index   [B, N, K] int32         actions of a sampled discrete space; empty where candidate k is action k
+    action_vector  [B, N, K, D] float32    continuous actions; D = 0 in a discrete space
+    bounds         [B, 2]                  smallest and largest reward + discount * value seen on any edge
+
+    Each field of a record is a flat array of its own too: tree.edges["prior"] is [B, N, K].
+    """
+
+    nodes: np.ndarray
+    edges: np.ndarray
+    hidden: np.ndarray
+    action_index: np.ndarray
+    action_vector: np.ndarray
+    bounds: np.ndarray
+
+    @property
+    def actions(self) -> np.ndarray:
+        """[B, N, K] or [B, N, K, D]: the environment's action that each candidate stands for."""
+        if self.action_vector.shape[-1]:
+            return self.action_vector
+        if self.action_index.size:
+            return self.action_index
+        return np.broadcast_to(np.arange(self.edges.shape[-1], dtype=np.int32), self.edges.shape)
+
+
+def empty_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray) -> Tree:
+    """Trees with no node yet. `hidden` [B, N, ...] and the two arrays of actions are taken over, not copied."""
+    batch, nodes = hidden.shape[:2]
+    tree = Tree(
+        nodes=np.zeros((batch, nodes), NODE),
+        edges=np.zeros((batch, nodes, candidates), EDGE),
+        hidden=hidden,
+        action_index=action_index,
+        action_vector=action_vector,
+        bounds=np.empty((batch, 2)),
+    )
+    tree.nodes["parent"] = NO_NODE
+    tree.edges["child"] = NO_NODE
+    tree.bounds[:] = np.inf, -np.inf
+    return tree
+
+
+def tree_bytes(batch: int, simulations: int, candidates: int, hidden_size: int, action_dimensions: int = 0) -> int:
+    """Memory of a search in bytes: B * (16 + N * (32 + 4 H + K * (32 + 4 D))), with N = simulations + 1.
+
+    32 bytes a node, 32 an edge, 4 for each number of a hidden state (float32, H of them) and of an action (D of them; 1
+    where discrete actions are sampled, 0 where all are searched).
+    """
+    nodes = simulations + 1
+    return batch * (16 + nodes * (32 + 4 * hidden_size + candidates * (32 + 4 * action_dimensions)))
