@@ -44,7 +44,9 @@ class SearchConfig:
 class NetworkConfig:
     """Representation, dynamics and prediction (paper, appendix "Network Architecture")."""
 
-    width: int | Literal["auto"] = 512  # Network Architecture: 512 for states, 256 for images; "auto": sqrt(datapoints / layers)
+    width: int | Literal["auto"] = (
+        512  # Network Architecture: 512 for states, 256 for images; "auto": sqrt(datapoints / layers)
+    )
     num_blocks: int = 10  # Network Architecture: representation and dynamics, two layers in each block
     prediction_blocks: int = 0  # our choice: 0 puts linear heads straight on the hidden state
     scale_hidden: bool = False  # MuZero min-max scales hidden states to [0, 1]; the paper has Layer Normalisation

@@ -23,7 +23,9 @@ def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulatio
     def norm_relu(parameters, x):
         centred = x - x.mean(-1, keepdims=True)
         variance = (centred * centred).mean(-1, keepdims=True)
-        return jax.nn.relu(centred * jax.lax.rsqrt(variance + NORM_EPSILON) * parameters["scale"] + parameters["offset"])
+        return jax.nn.relu(
+            centred * jax.lax.rsqrt(variance + NORM_EPSILON) * parameters["scale"] + parameters["offset"]
+        )
 
     def trunk(parameters, x, num_blocks):
         x = dense(parameters["first"], x)

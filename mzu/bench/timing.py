@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable
 
 
-def best_times(contestants: dict[str, Callable[[], object]], repetitions: int, seconds: float = 0.02) -> dict[str, float]:
+def best_times(
+    contestants: dict[str, Callable[[], object]], repetitions: int, seconds: float = 0.02
+) -> dict[str, float]:
     """Milliseconds per call of each contestant: the best of `repetitions` rounds in which each has its turn.
 
     A turn lasts about `seconds` and at least one call. One call of each beforehand compiles and warms up.

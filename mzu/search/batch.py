@@ -16,8 +16,8 @@ import numpy as np
 
 from mzu.compilation import kernel, kernel_part
 from mzu.networks.compiled import INPUT, OUTPUT, evaluate, new_buffers
-from mzu.search.kernels import SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, attach, backup, expand, select
-from mzu.search.tree import ROOT
+from mzu.search.kernels import SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, attach, backup, expand, select
+from mzu.search.tree import ROOT, Tree
 
 ROWS_PER_PIECE = 32  # trees, hidden states and activations of 32 rows fit a level-2 cache at width 64
 
@@ -42,11 +42,8 @@ def add_nodes(tree, settings, inputs, node, parents, candidates, reward, policy,
 
 @kernel_part
 def add_node(tree, settings, inputs, b, node, parent, candidate, reward, policy, value):
-    """Attaches a node (unless it is the root), backs its value up and expands it. False if anything is not finite."""
-    if node == ROOT:
-        tree.nodes[b, ROOT].raw_value = value
-    else:
-        attach(tree, b, node, parent, candidate, reward, value)
+    """Attaches a node, backs its value up and expands it. False if anything is not finite."""
+    attach(tree, b, node, parent, candidate, reward, value)
     backup(tree, settings, b, node)
     finite = expand(tree, settings, inputs, b, node, policy)
     return finite and math.isfinite(reward) and math.isfinite(value)
@@ -60,9 +57,12 @@ def search_compiled(network, observations, tree, settings, inputs) -> tuple[int,
     bad_nodes = np.full(len(observations), -1, np.int32)
 
     def run(start, stop):
+        rows = slice(start, stop)
+        own_tree = Tree(*(array[rows] for array in tree))
+        own_inputs = Inputs(*(array if array is inputs.all_legal else array[rows] for array in inputs))
         buffers = new_buffers(network, stop - start)
         edges = np.zeros((stop - start, 2), np.int64)
-        _search_piece(network, observations[start:stop], buffers, tree, settings, inputs, start, edges, bad_nodes)
+        _search_piece(network, observations[rows], buffers, own_tree, settings, own_inputs, edges, bad_nodes[rows])
 
     run_on_cores(run, len(observations))
     bad_rows = np.flatnonzero(bad_nodes >= 0)
@@ -93,42 +93,40 @@ def _workers(threads: int) -> concurrent.futures.ThreadPoolExecutor:
 
 
 @kernel
-def _search_piece(network, observations, buffers, tree, settings, inputs, start, edges, bad_nodes):
-    """The search of the rows from `start` on, one for each observation; edges [R, 2] is where it notes its choices."""
+def _search_piece(network, observations, buffers, tree, settings, inputs, edges, bad_nodes):
+    """The search of R rows, one for each observation; edges [R, 2] is where it notes its choices."""
     rows = observations.shape[0]
     for node in range(tree.nodes.shape[1]):
         if node != ROOT:
-            for i in range(rows):
-                parent, candidate = select(tree, settings, start + i)
-                edges[i, 0], edges[i, 1] = parent, candidate
-                _bring_edge(tree, settings, start + i, parent, candidate, buffers, i)
+            for b in range(rows):
+                edges[b, 0], edges[b, 1] = select(tree, settings, b)
+                _bring_edge(tree, settings, b, edges[b, 0], edges[b, 1], buffers)
         evaluate(network, observations, buffers, node == ROOT)
-        for i in range(rows):
-            b = start + i
-            _keep_hidden(tree, b, node, buffers, i)
-            reward, policy, value = buffers.reward[i], buffers.policy[i], buffers.value[i]
-            finite = add_node(tree, settings, inputs, b, node, edges[i, 0], edges[i, 1], reward, policy, value)
+        for b in range(rows):
+            _keep_hidden(tree, b, node, buffers)
+            reward, policy, value = buffers.reward[b], buffers.policy[b], buffers.value[b]
+            finite = add_node(tree, settings, inputs, b, node, edges[b, 0], edges[b, 1], reward, policy, value)
             if not finite and bad_nodes[b] < 0:
                 bad_nodes[b] = node
 
 
 @kernel_part
-def _keep_hidden(tree, b, node, buffers, i):
-    """The network's new hidden state in row i of the buffers belongs to this node."""
+def _keep_hidden(tree, b, node, buffers):
+    """The network's new hidden state of row b belongs to this node."""
     for j in range(tree.hidden.shape[2]):
-        tree.hidden[b, node, j] = buffers.layers[OUTPUT, i, j]
+        tree.hidden[b, node, j] = buffers.layers[OUTPUT, b, j]
 
 
 @kernel_part
-def _bring_edge(tree, settings, b, node, candidate, buffers, i):
-    """The hidden state and the action of an edge become row i of the network's input."""
+def _bring_edge(tree, settings, b, node, candidate, buffers):
+    """The hidden state and the action of an edge become row b of the network's input."""
     for j in range(tree.hidden.shape[2]):
-        buffers.layers[INPUT, i, j] = tree.hidden[b, node, j]
+        buffers.layers[INPUT, b, j] = tree.hidden[b, node, j]
     # A sampled candidate's number is not its action.
     if settings.candidate_source == SAMPLED_CATEGORICAL:
-        buffers.action_index[i] = tree.action_index[b, node, candidate]
+        buffers.action_index[b] = tree.action_index[b, node, candidate]
     elif settings.candidate_source == SAMPLED_GAUSSIAN:
         for d in range(tree.action_vector.shape[3]):
-            buffers.action_vector[i, d] = tree.action_vector[b, node, candidate, d]
+            buffers.action_vector[b, d] = tree.action_vector[b, node, candidate, d]
     else:
-        buffers.action_index[i] = candidate
+        buffers.action_index[b] = candidate

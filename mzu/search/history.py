@@ -12,7 +12,7 @@ import numpy as np
 
 from mzu.compilation import kernel, kernel_part
 from mzu.search.kernels import Settings, attach, backup, prior_term, value_range, value_term
-from mzu.search.tree import NO_NODE, ROOT, Tree, empty_tree
+from mzu.search.tree import NO_NODE, ROOT, Tree
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,14 @@ def prefix(tree: Tree, settings: Settings, simulations: int) -> Tree:
 
 
 def _start_again(tree: Tree) -> Tree:
-    """A tree with just the root. Actions and hidden states are shared with the finished tree, priors are copied."""
-    early = empty_tree(tree.hidden, tree.edges.shape[2], tree.action_index, tree.action_vector)
-    early.edges["prior"][:, ROOT] = tree.edges["prior"][:, ROOT]
-    early.nodes["raw_value"][:, ROOT] = tree.nodes["raw_value"][:, ROOT]
-    early.nodes["value"][:, ROOT] = tree.nodes["raw_value"][:, ROOT]
+    """A tree with just the root; what hangs on later nodes (priors, actions, hidden states) is there, but not linked."""
+    early = tree._replace(nodes=np.zeros_like(tree.nodes), edges=tree.edges.copy(), bounds=tree.bounds.copy())
+    early.nodes["parent"] = NO_NODE
+    for field, value in (("child", NO_NODE), ("visits", 0), ("reward", 0.0), ("value", 0.0)):
+        early.edges[field] = value
+    early.nodes["raw_value"][:, ROOT] = early.nodes["value"][:, ROOT] = tree.nodes["raw_value"][:, ROOT]
     early.nodes["visits"][:, ROOT] = 1
+    early.bounds[:] = np.inf, -np.inf
     return early
 
 
@@ -104,8 +106,6 @@ def _add_again(tree, early, settings, b, node):
     reward = tree.edges[b, parent, candidate].reward
     attach(early, b, node, parent, candidate, reward, tree.nodes[b, node].raw_value)
     backup(early, settings, b, node)
-    for k in range(tree.edges.shape[2]):
-        early.edges[b, node, k].prior = tree.edges[b, node, k].prior
 
 
 @kernel

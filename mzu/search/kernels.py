@@ -39,7 +39,8 @@ class Settings(NamedTuple):
 class Inputs(NamedTuple):
     """What makes the candidates of a batch of searches, beside the policy."""
 
-    legal: np.ndarray  # [B + 1, A] bool: the roots' legal actions; the last row, for all other nodes, allows everything
+    legal: np.ndarray  # [B, A] bool: the roots' legal actions
+    all_legal: np.ndarray  # [1, A] bool, true: below the root every action is searched
     inject: np.ndarray  # [B] bool: does an injected action join the root's candidates?
     action_index: np.ndarray  # [B] injected discrete actions
     action_vector: np.ndarray  # [B, D] injected continuous actions
@@ -127,12 +128,27 @@ def backup(tree, settings, b, leaf):
 
 @kernel_part
 def attach(tree, b, node, parent, candidate, reward, value):
-    """Hangs a new node below (parent, candidate), with what the model says of it."""
+    """Hangs a new node below (parent, candidate), with what the model says of it; the root hangs nowhere."""
     tree.nodes[b, node].parent = parent
     tree.nodes[b, node].parent_candidate = candidate
     tree.nodes[b, node].raw_value = value
-    tree.edges[b, parent, candidate].child = node
-    tree.edges[b, parent, candidate].reward = reward
+    if node == ROOT:
+        tree.nodes[b, node].parent = NO_NODE
+        tree.bounds[b, 0], tree.bounds[b, 1] = math.inf, -math.inf
+    else:
+        tree.edges[b, parent, candidate].child = node
+        tree.edges[b, parent, candidate].reward = reward
+
+
+@kernel_part
+def clear_edges(edges):
+    """Edges that no simulation has taken yet."""
+    for k in range(edges.shape[0]):
+        edges[k].child = NO_NODE
+        edges[k].visits = 0
+        edges[k].prior = 0.0
+        edges[k].reward = 0.0
+        edges[k].value = 0.0
 
 
 @kernel_part
@@ -142,7 +158,8 @@ def expand(tree, settings, inputs, b, node, policy):
     Returns False if the policy is not finite.
     """
     edges = tree.edges[b, node]
-    legal = inputs.legal[b if node == ROOT else inputs.legal.shape[0] - 1]  # the last row allows everything
+    clear_edges(edges)
+    legal = inputs.legal[b] if node == ROOT else inputs.all_legal[0]
     if settings.candidate_source == ALL_ACTIONS:
         finite = propose_all_actions(policy, legal, edges)
     elif settings.candidate_source == SAMPLED_CATEGORICAL:

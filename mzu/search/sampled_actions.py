@@ -16,7 +16,7 @@ from mzu.compilation import kernel_part
 
 @kernel_part
 def propose_categorical(logits, legal, temperature, uniforms, edges, actions):
-    """logits [A], legal [A], sorted uniforms [K] -> priors of edges [K], actions [K]. False if not finite.
+    """logits [A], legal [A], sorted uniforms [K] -> priors of edges [K] (0 before), actions [K]. False if not finite.
 
     The uniforms are turned into actions by the inverse of beta's cumulative distribution. They come sorted, so that one
     pass over the actions finds all of them, and equal ones stand side by side and are merged.
@@ -34,8 +34,7 @@ def propose_categorical(logits, legal, temperature, uniforms, edges, actions):
         if legal[a]:
             pi_total += math.exp(logits[a] - largest)
             beta_total += math.exp((logits[a] - largest) / temperature)
-    for k in range(edges.shape[0]):
-        edges[k].prior = 0.0
+    for k in range(actions.shape[0]):
         actions[k] = 0
     slot = 0
     drawn = 0
@@ -59,7 +58,7 @@ def propose_categorical(logits, legal, temperature, uniforms, edges, actions):
 
 @kernel_part
 def propose_gaussian(policy, temperature, count, edges, actions):
-    """policy [2 D]: mean, scale; actions [>= K, D]: standard normals, replaced by actions -> priors of edges. False if not finite.
+    """policy [2 D]: mean, scale; actions [>= K, D]: standard normals, replaced by actions -> priors of edges (0 before). False if not finite.
 
     pi^(1 / temperature) of a Gaussian is a Gaussian that is sqrt(temperature) times as wide. Samples outside [-1, 1] are
     clipped; pi / beta is taken where the sample fell before that, so that the priors of samples that meet at a bound add
@@ -67,8 +66,6 @@ def propose_gaussian(policy, temperature, count, edges, actions):
     """
     dimensions = actions.shape[1]
     widening = math.sqrt(temperature)
-    for k in range(edges.shape[0]):
-        edges[k].prior = 0.0
     finite = True
     distinct = 0
     for k in range(count):

@@ -15,7 +15,7 @@ from mzu.search import batch as batched
 from mzu.search.history import History, replay
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, Settings
 from mzu.search.randomness import draw_randomness
-from mzu.search.tree import ROOT, Tree, empty_tree
+from mzu.search.tree import ROOT, Tree, new_tree
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def search(
     randomness = draw_randomness(rng, batch, nodes, sampled, source, num_actions, config.dirichlet_alpha)
     inputs = Inputs(
         legal=legal,
+        all_legal=np.ones((1, num_actions), bool),
         inject=inject,
         action_index=action_index,
         action_vector=action_vector,
@@ -204,10 +205,8 @@ def _candidate_source(gaussian: bool, config: SearchConfig) -> int:
 
 
 def _check_legal(legal_actions, batch: int, num_actions: int, gaussian: bool) -> np.ndarray:
-    """-> [B + 1, A] bool, as `Inputs.legal`."""
-    rows = np.ones((batch + 1, num_actions), bool)
     if legal_actions is None:
-        return rows
+        return np.ones((batch, num_actions), bool)
     if gaussian:
         raise ValueError("legal_actions is given, but a continuous action space has no action to mask")
     legal = np.asarray(legal_actions)
@@ -216,8 +215,7 @@ def _check_legal(legal_actions, batch: int, num_actions: int, gaussian: bool) ->
     empty = np.flatnonzero(~legal.any(axis=1))
     if len(empty):
         raise ValueError(f"legal_actions[{empty[0]}] allows no action at all; is that game over?")
-    rows[:-1] = legal
-    return rows
+    return np.ascontiguousarray(legal)
 
 
 def _check_injected(injected_actions, inject, batch: int, num_actions: int, source: int):
@@ -261,4 +259,4 @@ def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np
     if normals.shape[2] != candidates:
         vector = np.zeros((batch, nodes, candidates, normals.shape[3]), np.float32)
         vector[:, :, : normals.shape[2]] = normals
-    return empty_tree(hidden, candidates, index, vector)
+    return new_tree(hidden, candidates, index, vector)

@@ -65,21 +65,17 @@ class Tree(NamedTuple):
         return np.broadcast_to(np.arange(self.edges.shape[-1], dtype=np.int32), self.edges.shape)
 
 
-def empty_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray) -> Tree:
-    """Trees with no node yet. `hidden` [B, N, ...] and the two arrays of actions are taken over, not copied."""
+def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray) -> Tree:
+    """Memory for trees; a record is written when its node is added. The arrays given are taken over, not copied."""
     batch, nodes = hidden.shape[:2]
-    tree = Tree(
-        nodes=np.zeros((batch, nodes), NODE),
-        edges=np.zeros((batch, nodes, candidates), EDGE),
+    return Tree(
+        nodes=np.empty((batch, nodes), NODE),
+        edges=np.empty((batch, nodes, candidates), EDGE),
         hidden=hidden,
         action_index=action_index,
         action_vector=action_vector,
         bounds=np.empty((batch, 2)),
     )
-    tree.nodes["parent"] = NO_NODE
-    tree.edges["child"] = NO_NODE
-    tree.bounds[:] = np.inf, -np.inf
-    return tree
 
 
 def tree_bytes(batch: int, simulations: int, candidates: int, hidden_size: int, action_dimensions: int = 0) -> int:
