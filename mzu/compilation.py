@@ -14,6 +14,8 @@ import shutil
 import tempfile
 
 import numba
+from numba import types
+from numba.extending import intrinsic
 
 _PACKAGE = pathlib.Path(__file__).parent
 _KERNEL_SOURCES = ("compilation.py", "search/*.py", "networks/*.py", "bench/*.py")
@@ -40,10 +42,26 @@ def kernel(function=None, **options):
     # A function's cache is placed when it is decorated; other users of Numba in this process keep their own setting.
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
+    # Somebody who edits while this process is still importing must not leave a mixture of old and new in the cache.
+    unchanged = cache_folder().name == source_hash()
     try:
-        return numba.njit(cache=True, **_OPTIONS, **options)(function)
+        return numba.njit(cache=unchanged, **_OPTIONS, **options)(function)
     finally:
         numba.config.CACHE_DIR = previous
+
+
+@intrinsic
+def _never_inline(typing_context):
+    def codegen(context, builder, signature, arguments):
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+# Called inside a kernel part: it stays a function of its own, the same machine code for every kernel that uses it.
+# Inlined, it would be optimised together with its caller, and the same sum could differ in the last digit.
+never_inline = (lambda: None) if numba.config.DISABLE_JIT else _never_inline
 
 
 @functools.cache

@@ -44,9 +44,7 @@ class SearchConfig:
 class NetworkConfig:
     """Representation, dynamics and prediction (paper, appendix "Network Architecture")."""
 
-    width: int | Literal["auto"] = (
-        512  # Network Architecture: 512 for states, 256 for images; "auto": sqrt(datapoints / layers)
-    )
+    width: int | Literal["auto"] = 512  # Network Architecture: 512, images 256; "auto": caption of the DM Control table
     num_blocks: int = 10  # Network Architecture: representation and dynamics, two layers in each block
     prediction_blocks: int = 0  # our choice: 0 puts linear heads straight on the hidden state
     scale_hidden: bool = False  # MuZero min-max scales hidden states to [0, 1]; the paper has Layer Normalisation
@@ -224,7 +222,7 @@ def _field_types(section, name: str, path: str) -> dict[str, Any]:
 
 def _parse(hint, text: str):
     """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    options = typing.get_args(hint) if _is_union(hint) else (hint,)
     lowered = text.lower()
     if lowered in ("none", "null") and types.NoneType in options:
         return None
@@ -240,7 +238,7 @@ def _parse(hint, text: str):
 
 def _checked(hint, value, path: str):
     """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
-    if isinstance(hint, types.UnionType):
+    if _is_union(hint):
         for option in typing.get_args(hint):
             if _fits(option, value):
                 return _checked(option, value, path)
@@ -253,6 +251,11 @@ def _checked(hint, value, path: str):
             return tuple(_checked(typing.get_args(hint)[0], item, path) for item in value)
         return value
     raise ValueError(f"{path} is {value!r}, but must be {_describe(hint)}")
+
+
+def _is_union(hint) -> bool:
+    # `int | None` is a types.UnionType, `int | Literal["auto"]` a typing.Union.
+    return typing.get_origin(hint) in (types.UnionType, typing.Union)
 
 
 def _fits(hint, value) -> bool:
@@ -269,7 +272,7 @@ def _fits(hint, value) -> bool:
 
 
 def _describe(hint) -> str:
-    if isinstance(hint, types.UnionType):
+    if _is_union(hint):
         return " or ".join(_describe(option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is Literal:
         return " or ".join(repr(option) for option in typing.get_args(hint))

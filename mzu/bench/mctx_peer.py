@@ -1,11 +1,12 @@
-"""The same network and search in mctx (DeepMind's search library for JAX), to compare speeds with. Needs `mzu[peers]`."""
+"""The same network and search in mctx (DeepMind's search library for JAX), for comparison. Needs `mzu[peers]`."""
 
 import numpy as np
 
-from mzu.networks.compiled import NORM_EPSILON, SCALAR_EPSILON, NetworkWeights, TrunkWeights
+from mzu.networks.compiled import NetworkWeights, TrunkWeights
+from mzu.networks.constants import NORM_EPSILON, SCALAR_EPSILON
 
 
-def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulations: int):
+def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulations: int, dirichlet_fraction=0.25):
     """A function without arguments that runs one whole jitted mctx search and returns the improved policy [B, A]."""
     import jax
     import jax.numpy as jnp
@@ -62,7 +63,10 @@ def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulatio
             value=scalar(parameters["value"], hidden),
             embedding=hidden,
         )
-        return mctx.muzero_policy(parameters, rng_key, root, recurrent, num_simulations).action_weights
+        output = mctx.muzero_policy(
+            parameters, rng_key, root, recurrent, num_simulations, dirichlet_fraction=dirichlet_fraction
+        )
+        return output.action_weights
 
     parameters = jax.tree.map(jnp.asarray, _as_dictionary(weights))
     observations = jnp.asarray(observations)

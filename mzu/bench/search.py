@@ -13,7 +13,8 @@ from mzu.bench.timing import best_times
 from mzu.compilation import kernel
 from mzu.config import SearchConfig
 from mzu.networks.compiled import CompiledModel, random_weights
-from mzu.search.batch import add_node, run_on_cores
+from mzu.search.batch import add_node
+from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, Inputs, select
 from mzu.search.search import make_settings, search
 from mzu.search.tree import new_tree
@@ -61,7 +62,7 @@ def run(arguments) -> int:
         if not arguments.json:
             if len(records) == 1:
                 print(f"{SIMULATIONS} simulations, best of {arguments.repetitions} interleaved repetitions, "
-                      f"{numba.get_num_threads()} cores\n")  # fmt: skip
+                      f"{numba.config.NUMBA_NUM_THREADS} cores\n")  # fmt: skip
                 print("  ".join(COLUMNS.values()))
             print("  ".join(_cell(records[-1][key], len(title)) for key, title in COLUMNS.items()), flush=True)
     if arguments.json:
@@ -104,7 +105,7 @@ def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int,
 
 
 def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> dict:
-    """The matrix products of all forward passes of a search and nothing else, by BLAS, in three ways; the fastest counts.
+    """The matrix products of all forward passes of a search, by BLAS, in three ways; the fastest counts.
 
     "gemm whole": the batch at once, BLAS spreads it over the cores. "gemm split": one share of the rows for each core.
     "gemm share": one core's share, while the other cores idle; what splitting would reach if cores never disturbed each
@@ -114,7 +115,7 @@ def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> d
     outputs = 2 * SUPPORT + 1
     shapes = [(width + actions, width)] + [(width, width)] * (2 * blocks)
     shapes += [(width, outputs), (width, outputs + actions)]
-    cores = min(numba.get_num_threads(), batch)
+    cores = min(numba.config.NUMBA_NUM_THREADS, batch)
     matrices = tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
 
     def layers(rows):

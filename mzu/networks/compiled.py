@@ -18,16 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mzu.compilation import kernel, kernel_part
+from mzu.compilation import kernel, kernel_part, never_inline
+from mzu.networks.constants import INITIAL_SCALE_LOGIT, MIN_POLICY_SCALE, NORM_EPSILON, SCALAR_EPSILON
 from mzu.networks.model import GaussianPolicy
-from mzu.networks.vectorised import add_product, exp32, pack, padded
+from mzu.networks.vectorised import PANEL, add_product, exp32, pack, pack_into, padded
 
-NORM_EPSILON = 1e-5  # added to the variance in Layer Normalisation
-SCALAR_EPSILON = 0.001  # the linear part of h(x) = sign(x) (sqrt(|x| + 1) - 1) + 0.001 x
-MIN_POLICY_SCALE = 1e-3  # keeps the Gaussian a density
 # Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
-INITIAL_SCALE_LOGIT = 0.5413  # softplus of it is 1: an untrained policy covers [-1, 1]
 
 
 @dataclass
@@ -74,7 +71,7 @@ class NetworkWeights:
     scale_hidden: bool = False
 
 
-class Network(NamedTuple):
+class PackedNetwork(NamedTuple):
     """Packed `NetworkWeights`. Few arrays rather than many: Numba's time to compile grows with their number.
 
     The three trunks lie one after the other (representation, dynamics, prediction). A trunk of n layers after its first
@@ -119,7 +116,7 @@ class Buffers(NamedTuple):
     policy: np.ndarray  # [R, P], output: logits, or mean and scale
 
 
-def new_buffers(network: Network, rows: int) -> Buffers:
+def new_buffers(network: PackedNetwork, rows: int) -> Buffers:
     """Buffers for `rows` rows."""
     return Buffers(
         layers=np.zeros((5, rows, network.vectors.shape[1]), np.float32),
@@ -207,6 +204,7 @@ def evaluate(network, observations, buffers, is_root):
     is_root    representation and prediction: observations [R, O] -> layers[OUTPUT], policy, value
     otherwise  dynamics and prediction: layers[INPUT] and the actions -> layers[OUTPUT], reward, policy, value
     """
+    never_inline()
     total, hidden = buffers.layers[SUM], buffers.layers[OUTPUT]
     trunk = network.trunks[REPRESENTATION if is_root else DYNAMICS]
     _fill_rows(total, network.vectors[trunk[1]])
@@ -269,7 +267,7 @@ def _read_heads(network, buffers, is_root):
             buffers.reward[i] = scalar_from_logits(buffers.reward_logits[i], network.reward_bins)
         buffers.value[i] = scalar_from_logits(buffers.output_logits[i], bins)
         for j in range(size):
-            output = float(buffers.output_logits[i, bins + j])
+            output = np.float64(buffers.output_logits[i, bins + j])
             is_scale = network.continuous and j >= size // 2
             buffers.policy[i, j] = min(policy_scale(output), network.max_scale) if is_scale else output
 
@@ -334,16 +332,16 @@ def policy_scale(raw):
 def scalar_from_logits(logits, bins):
     """The scalar that a categorical head stands for; a head with one output is the scalar itself."""
     if bins == 1:
-        return float(logits[0])
+        return np.float64(logits[0])
     return inverse_transform(_expectation(logits, bins))
 
 
 @kernel_part
 def inverse_transform(x):
-    """h^-1, the exact inverse of h, written without the cancellation of the textbook form."""
-    size = abs(x) + 1.0 + SCALAR_EPSILON
-    root = 2.0 * size / (math.sqrt(1.0 + 4.0 * SCALAR_EPSILON * size) + 1.0)
-    return math.copysign(root * root - 1.0, x)
+    """h^-1, the exact inverse of h; the same formula as in `scalars.py`."""
+    linear = 1.0 + 2.0 * SCALAR_EPSILON
+    root = 2.0 * abs(x) / (linear + math.sqrt(linear * linear + 4.0 * SCALAR_EPSILON * abs(x)))
+    return math.copysign(root * (root + 2.0), x)
 
 
 @kernel_part(fastmath=FAST)
@@ -354,32 +352,36 @@ def _expectation(logits, bins):
         largest = logits[j] if logits[j] > largest else largest
     total = np.float32(0)
     weighted = np.float32(0)
+    middle = (bins - 1) // 2
     for j in range(bins):
         weight = exp32(logits[j] - largest)
         total += weight
-        weighted += weight * np.float32(j)
-    return float(weighted / total) - (bins - 1) // 2
+        weighted += weight * np.float32(j - middle)  # counted from the middle: a value near 0 keeps its digits
+    return np.float64(weighted / total)
 
 
-def _pack_network(weights: NetworkWeights, max_scale: float) -> Network:
-    dynamics_first = np.asarray(weights.dynamics.first.kernel, np.float32)
-    width = dynamics_first.shape[1]
+def _pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
+    # New arrays every time: a search in another thread may still be reading the old ones.
+    width = weights.dynamics.first.kernel.shape[1]
     depth = padded(width)
     trunks = [trunk for trunk in (weights.representation, weights.dynamics, weights.prediction) if trunk]
-    matrices, vectors, starts = [], [], np.zeros((3, 3), np.int64)
+    kernels, vectors, starts = [], [], np.zeros((3, 3), np.int64)
     for number, trunk in enumerate(trunks):
-        starts[number] = len(matrices), len(vectors), len(trunk.layers) // 2
+        starts[number] = len(kernels), len(vectors), len(trunk.layers) // 2
         first = trunk.first.kernel[:width] if trunk is not weights.representation else np.zeros((0, width))
-        matrices += [pack(matrix, depth) for matrix in (first, *(layer.kernel for layer in trunk.layers))]
+        kernels += [first, *(layer.kernel for layer in trunk.layers)]
         vectors.append(trunk.first.bias)
         for norm, layer in zip(trunk.norms, trunk.layers, strict=False):
             vectors += [norm.scale, norm.offset, layer.bias]
         vectors += [trunk.norms[-1].scale, trunk.norms[-1].offset]
-    network = Network(
+    matrices = np.zeros((len(kernels), depth // PANEL, depth, PANEL), np.float32)
+    for panels, kernel in zip(matrices, kernels, strict=True):
+        pack_into(panels, kernel)
+    network = PackedNetwork(
         observation=pack(weights.representation.first.kernel, padded(len(weights.representation.first.kernel))),
-        matrices=np.array(matrices),
+        matrices=matrices,
         vectors=_pad_columns(np.array(vectors)),
-        action=_pad_columns(dynamics_first[width:]),
+        action=_pad_columns(weights.dynamics.first.kernel[width:]),
         reward=pack(weights.reward.kernel, depth),
         reward_bias=_pad_columns(weights.reward.bias),
         outputs=pack(np.hstack([weights.value.kernel, weights.policy.kernel]), depth),
@@ -394,7 +396,8 @@ def _pack_network(weights: NetworkWeights, max_scale: float) -> Network:
         has_prediction_trunk=weights.prediction is not None,
         max_scale=float(max_scale),
     )
-    if not all(np.isfinite(array).all() for array in network if isinstance(array, np.ndarray)):
+    # A sum shows NaN and infinity as well as looking at every number, and is faster.
+    if not all(math.isfinite(array.sum()) for array in network if isinstance(array, np.ndarray)):
         raise ValueError("The network's weights hold NaN or infinity; go back to a checkpoint from before it diverged")
     return network
 

@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from mzu.compilation import kernel_part
+from mzu.compilation import kernel_part, never_inline
 
 PANEL = 16  # columns of one panel: one AVX-512 register, two of AVX2
 
@@ -28,10 +28,19 @@ def padded(size: int) -> int:
 
 def pack(weights: np.ndarray, depth: int) -> np.ndarray:
     """Weights [inputs, outputs] as panels [padded(outputs) / 16, depth, 16], zeros where there is no weight."""
+    panels = np.zeros((padded(weights.shape[1]) // PANEL, depth, PANEL), np.float32)
+    pack_into(panels, weights)
+    return panels
+
+
+def pack_into(panels: np.ndarray, weights: np.ndarray) -> None:
+    """Writes weights [inputs, outputs] to panels [., depth, 16] that hold zeros."""
     inputs, outputs = weights.shape
-    full = np.zeros((depth, padded(outputs)), np.float32)
-    full[:inputs, :outputs] = weights
-    return np.ascontiguousarray(full.reshape(depth, -1, PANEL).transpose(1, 0, 2))
+    whole, rest = divmod(outputs, PANEL)
+    columns = weights[:, : whole * PANEL].reshape(inputs, whole, PANEL)
+    panels[:whole, :inputs] = columns.transpose(1, 0, 2)
+    if rest:
+        panels[whole, :inputs, :rest] = weights[:, whole * PANEL :]
 
 
 def _tile(rows: int, panels: int):
@@ -60,7 +69,6 @@ def _tile(rows: int, panels: int):
                 element = builder.gep(pointer, [offset])
                 return builder.bitcast(element, vector.as_pointer()) if as_vector else element
 
-            builder.function.attributes.add("noinline")  # copies at each call would only take long to compile
             x, weights, out = array(0), array(2), array(4)
             depth = cgutils.unpack_tuple(builder, x.shape, 2)[1]
             columns = cgutils.unpack_tuple(builder, out.shape, 2)[1]
@@ -107,6 +115,7 @@ _tile_1x1 = _tile(1, 1)
 
 @kernel_part
 def _add_product_tiled(x, weights, out):
+    never_inline()
     rows, panels = x.shape[0], weights.shape[0]
     whole_rows, whole_panels = rows - rows % 4, panels - panels % 4
     for p in range(panels):
@@ -120,7 +129,8 @@ def _add_product_tiled(x, weights, out):
 
 
 def _add_product_plain(x, weights, out):
-    out += np.hstack([x @ panel for panel in weights])
+    for row, total in zip(x, out, strict=True):  # row by row: what a row gives must not depend on its neighbours
+        total += (row @ weights).ravel()
 
 
 # out [R, columns] += x [R, depth] @ weights, for weights packed by `pack`; columns = 16 * number of panels.

@@ -1,10 +1,10 @@
 """The trajectory's action joins the root's candidates (paper, "Offline RL and Continuous Action Spaces"; notebook
 06_action_injection).
 
-A learned policy hardly ever samples the actions that another agent took, so a search over its samples could never learn
-that they were good. When a stored position is searched again, the stored action is therefore one more candidate at the
-root, with prior `injected_prior`; the sampled ones share the rest. An action that was sampled anyway is not doubled: its
-prior grows. Injection stands in for the Dirichlet noise of the row.
+A learned policy hardly ever samples the actions that another agent took, so a search over its samples could never
+learn that they were good. When a stored position is searched again, the stored action is therefore one more candidate
+at the root, with prior `injected_prior`; the sampled ones share the rest. An action that was sampled anyway is not
+doubled: its prior grows. Injection stands in for the Dirichlet noise of the row.
 """
 
 from mzu.compilation import kernel_part

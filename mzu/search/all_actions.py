@@ -7,7 +7,7 @@ from mzu.compilation import kernel_part
 
 @kernel_part
 def propose_all_actions(logits, legal, edges):
-    """logits [A], legal [A] -> priors of edges [A]: softmax over the legal actions, 0 for the others. False if not finite."""
+    """logits [A], legal [A] -> priors of edges [A]: softmax over the legal actions, else 0. False if not finite."""
     largest = -math.inf
     for a in range(logits.shape[0]):
         if legal[a]:

@@ -1,25 +1,18 @@
 """The kernels applied to a whole batch: one simulation at a time for any model, or the whole search in one call.
 
-`search_compiled` splits the rows into pieces that fit the processor's caches, and the pieces over the cores. A piece runs
-from observation to visit counts inside compiled code, without the interpreter's lock, so the cores never wait for each
-other. (Python threads hand out the pieces: Numba's own parallel loops cannot be entered by two threads at once, and take
-longer to compile.)
+`search_compiled` splits the rows over the cores. Each piece runs from observation to visit counts inside compiled code,
+without the interpreter's lock, so the cores never wait for each other.
 """
 
-import concurrent.futures
-import functools
-import itertools
 import math
 
-import numba
 import numpy as np
 
 from mzu.compilation import kernel, kernel_part
 from mzu.networks.compiled import INPUT, OUTPUT, evaluate, new_buffers
+from mzu.search.cores import run_on_cores
 from mzu.search.kernels import SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, attach, backup, expand, select
 from mzu.search.tree import ROOT, Tree
-
-ROWS_PER_PIECE = 32  # trees, hidden states and activations of 32 rows fit a level-2 cache at width 64
 
 
 @kernel
@@ -50,7 +43,7 @@ def add_node(tree, settings, inputs, b, node, parent, candidate, reward, policy,
 
 
 def search_compiled(network, observations, tree, settings, inputs) -> tuple[int, int]:
-    """The whole search of all rows inside compiled code. Returns the first row and node that were not finite, or -1, -1.
+    """The whole search of all rows in compiled code. Returns the first row and node that were not finite, or -1, -1.
 
     observations [B, O], padded to whole panels.
     """
@@ -67,29 +60,6 @@ def search_compiled(network, observations, tree, settings, inputs) -> tuple[int,
     run_on_cores(run, len(observations))
     bad_rows = np.flatnonzero(bad_nodes >= 0)
     return (int(bad_rows[0]), int(bad_nodes[bad_rows[0]])) if len(bad_rows) else (-1, -1)
-
-
-def run_on_cores(run, batch: int) -> None:
-    """Calls run(start, stop) for pieces of the rows 0..batch - 1, on as many cores as `numba.get_num_threads()` says."""
-    threads = numba.get_num_threads()
-    pieces = min(batch, threads * -(-batch // (threads * ROWS_PER_PIECE)))
-    ends = [piece * batch // pieces for piece in range(pieces + 1)]
-    todo = iter(list(itertools.pairwise(ends)))
-
-    def work():
-        # `next` on a shared iterator is atomic under the interpreter's lock: whoever is free takes the next piece.
-        for start, stop in todo:
-            run(start, stop)
-
-    others = [_workers(threads).submit(work) for _ in range(min(threads, pieces) - 1)]
-    work()
-    for other in others:
-        other.result()
-
-
-@functools.cache
-def _workers(threads: int) -> concurrent.futures.ThreadPoolExecutor:
-    return concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="mzu-search")
 
 
 @kernel

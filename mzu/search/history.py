@@ -1,8 +1,8 @@
 """The history of a search, worked out from its tree (for `mzu.explain` and notebook 03_search).
 
-Simulation s creates node s + 1, and the tree keeps the model's output at every node. So the finished tree is itself a model
-of which every simulation can be run again, with the same kernels, watching each score. That is what `record=True` does, and
-why it costs nothing when off.
+Simulation s creates node s + 1, and the tree keeps the model's output at every node. So the finished tree is itself a
+model of which every simulation can be run again, with the same kernels, watching each score. That is what `record=True`
+does, and why it costs nothing when off.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ def prefix(tree: Tree, settings: Settings, simulations: int) -> Tree:
 
 
 def _start_again(tree: Tree) -> Tree:
-    """A tree with just the root; what hangs on later nodes (priors, actions, hidden states) is there, but not linked."""
+    """A tree with just the root; what belongs to later nodes (priors, actions, hidden states) is there, not linked."""
     early = tree._replace(nodes=np.zeros_like(tree.nodes), edges=tree.edges.copy(), bounds=tree.bounds.copy())
     early.nodes["parent"] = NO_NODE
     for field, value in (("child", NO_NODE), ("visits", 0), ("reward", 0.0), ("value", 0.0)):

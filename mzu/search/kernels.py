@@ -195,4 +195,5 @@ def add_root_noise(edges, log_gamma, fraction):
             total += math.exp(log_gamma[k] - largest)
     for k in range(log_gamma.shape[0]):
         if edges[k].prior > 0.0:
-            edges[k].prior = (1.0 - fraction) * edges[k].prior + fraction * math.exp(log_gamma[k] - largest) / total
+            noise = math.exp(log_gamma[k] - largest) / total
+            edges[k].prior = (1.0 - fraction) * edges[k].prior + fraction * noise

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mzu.search.kernels import SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN
+from mzu.search.cores import run_on_cores
+from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN
+
+ROWS_PER_BLOCK = 16
 
 
 class Randomness(NamedTuple):
@@ -31,10 +34,19 @@ def draw_randomness(
     # Gamma(alpha) = Gamma(alpha + 1) * U^(1 / alpha): in logarithms a small alpha cannot underflow to 0 / 0.
     shape = (batch, candidates)
     log_gamma = np.log(rng.standard_gamma(alpha + 1.0, shape)) + np.log(1.0 - rng.random(shape)) / alpha
-    normals = np.zeros((batch, nodes, candidates, 0), np.float32)
-    uniforms = np.zeros((batch, 0, candidates))
-    if source == SAMPLED_GAUSSIAN:
-        normals = rng.standard_normal((batch, nodes, candidates, num_actions), np.float32)
-    elif source == SAMPLED_CATEGORICAL:
-        uniforms = np.sort(rng.random((batch, nodes, candidates)), axis=-1)
+    normals = np.empty((batch, nodes, candidates, num_actions if source == SAMPLED_GAUSSIAN else 0), np.float32)
+    uniforms = np.empty((batch, nodes if source == SAMPLED_CATEGORICAL else 0, candidates))
+    if source != ALL_ACTIONS:
+        # Millions of numbers for a large batch: every block of rows has its own generator, so that all cores can draw.
+        seeds = rng.integers(2**63, size=-(-batch // ROWS_PER_BLOCK))
+
+        def draw(start, stop):
+            for block in range(start, stop):
+                own = np.random.Generator(np.random.SFC64(seeds[block]))
+                rows = slice(block * ROWS_PER_BLOCK, (block + 1) * ROWS_PER_BLOCK)
+                own.standard_normal(dtype=np.float32, out=normals[rows])
+                own.random(out=uniforms[rows])
+                uniforms[rows].sort(axis=-1)
+
+        run_on_cores(draw, len(seeds))
     return Randomness(log_gamma, normals, uniforms)

@@ -1,7 +1,7 @@
-"""Candidates of a large or continuous space: K actions sampled at every node (Sampled MuZero; notebook 05_sampled_actions).
+"""Candidates of a large or continuous space: K actions sampled at every node (notebook 05_sampled_actions).
 
-The search considers only the sampled actions. They are drawn from beta, proportional to pi^(1 / temperature), and enter
-pUCT with the prior
+As in Sampled MuZero, the search considers only the sampled actions. They are drawn from beta, proportional to
+pi^(1 / temperature), and enter pUCT with the prior
 
     pi * beta_hat / beta,
 
@@ -11,12 +11,14 @@ candidate. With temperature 1 the prior is just m / K; the policy is already in 
 
 import math
 
+import numpy as np
+
 from mzu.compilation import kernel_part
 
 
 @kernel_part
 def propose_categorical(logits, legal, temperature, uniforms, edges, actions):
-    """logits [A], legal [A], sorted uniforms [K] -> priors of edges [K] (0 before), actions [K]. False if not finite.
+    """logits [A], legal [A], sorted uniforms [K] -> priors of edges [K], actions [K]. False if not finite.
 
     The uniforms are turned into actions by the inverse of beta's cumulative distribution. They come sorted, so that one
     pass over the actions finds all of them, and equal ones stand side by side and are merged.
@@ -58,11 +60,12 @@ def propose_categorical(logits, legal, temperature, uniforms, edges, actions):
 
 @kernel_part
 def propose_gaussian(policy, temperature, count, edges, actions):
-    """policy [2 D]: mean, scale; actions [>= K, D]: standard normals, replaced by actions -> priors of edges (0 before). False if not finite.
+    """policy [2 D]: mean, scale; actions [., D]: standard normals -> actions, priors of edges. False if not finite.
 
-    pi^(1 / temperature) of a Gaussian is a Gaussian that is sqrt(temperature) times as wide. Samples outside [-1, 1] are
-    clipped; pi / beta is taken where the sample fell before that, so that the priors of samples that meet at a bound add
-    up to an unbiased estimate of pi's mass there.
+    The K normals are replaced by the distinct actions; edges come with prior 0. pi^(1 / temperature) of a Gaussian is a
+    Gaussian that is sqrt(temperature) times as wide. Samples outside [-1, 1] are clipped; pi / beta is taken where the
+    sample fell before that, so that the priors of samples that meet at a bound add up to an unbiased estimate of pi's
+    mass there.
     """
     dimensions = actions.shape[1]
     widening = math.sqrt(temperature)
@@ -71,18 +74,18 @@ def propose_gaussian(policy, temperature, count, edges, actions):
     for k in range(count):
         squares = 0.0
         for d in range(dimensions):
-            normal = float(actions[k, d])
+            normal = np.float64(actions[k, d])
             squares += normal * normal
             scale = policy[dimensions + d]
             action = policy[d] + scale * widening * normal
             finite = finite and math.isfinite(action) and scale > 0.0
             actions[distinct, d] = min(max(action, -1.0), 1.0)
-        weight = 1.0 / count
+        ratio = 1.0
         if temperature != 1.0:
-            # The floor keeps an all but impossible action a candidate: prior 0 would say that the slot is empty.
-            weight *= max(widening**dimensions * math.exp(squares * (1.0 - temperature) / 2.0), 1e-300)
+            ratio = temperature ** (dimensions / 2.0) * math.exp(squares * (1.0 - temperature) / 2.0)
         same = find_action(actions, actions[distinct], distinct)
-        edges[same].prior += weight
+        # The floor keeps an all but impossible action a candidate: prior 0 would say that the slot is empty.
+        edges[same].prior += max(ratio, 1e-300) / count
         if same == distinct:
             distinct += 1
     for k in range(distinct, actions.shape[0]):

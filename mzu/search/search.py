@@ -1,9 +1,11 @@
 """`search`: MuZero's Monte Carlo Tree Search for a batch of positions (paper, section "Reanalyse"; notebook 03_search).
 
-One set of kernels serves every model. A `CompiledModel` is searched in a single compiled call; around any other model runs
-the Python loop of `_search_model`, with one batched model call per simulation.
+One set of kernels serves every model. A `CompiledModel` is searched in a single compiled call; around any other model
+runs the Python loop of `_search_model`, with one batched model call per simulation.
 """
 
+import functools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,13 +108,14 @@ def search(
         place = f"simulation {bad[1] - 1}" if bad[1] > ROOT else "the root"
         raise ValueError(f"The model's output is not finite in row {bad[0]} at {place}; are its weights NaN?")
 
-    visits = tree.edges["visits"][:, ROOT]
+    # Copies, so that who keeps these numbers does not keep the whole tree with them.
+    visits = tree.edges["visits"][:, ROOT].copy()
     return SearchResult(
         policy=visits / visits.sum(axis=1, keepdims=True),
-        value=tree.nodes["value"][:, ROOT],
-        actions=tree.actions[:, ROOT],
+        value=tree.nodes["value"][:, ROOT].copy(),
+        actions=tree.actions[:, ROOT].copy(),
         visits=visits,
-        prior=tree.edges["prior"][:, ROOT],
+        prior=tree.edges["prior"][:, ROOT].copy(),
         injected=inputs.slots,
         tree=tree,
         history=replay(tree, settings) if record else None,
@@ -148,7 +151,7 @@ def sample_actions(result: SearchResult, temperature: float, rng: np.random.Gene
 
 
 def visit_distribution(visits: np.ndarray, temperature: float) -> np.ndarray:
-    """visits [B, K] -> visits^(1 / temperature), normalised; temperature 0 puts everything on the first most visited."""
+    """visits [B, K] -> visits^(1 / temperature), normalised; temperature 0: all on the first most visited."""
     if not temperature >= 0:
         raise ValueError(f"temperature is {temperature}, but must be 0 or more")
     share = visits / visits.max(axis=1, keepdims=True)  # the largest is 1: no power of it can overflow
@@ -162,11 +165,9 @@ def visit_distribution(visits: np.ndarray, temperature: float) -> np.ndarray:
 
 def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
     """The kernels' form of a SearchConfig."""
-    visits = np.arange(config.num_simulations + 2)
-    exploration = np.sqrt(visits) * (np.log((visits + config.puct_base + 1) / config.puct_base) + config.puct_init)
     return Settings(
         discount=float(config.discount),
-        exploration=exploration,
+        exploration=_exploration(config.num_simulations + 1, config.puct_base, config.puct_init),
         siblings=config.normaliser == "siblings",
         candidate_source=source,
         sampled=sampled,
@@ -174,6 +175,12 @@ def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
         dirichlet_fraction=float(config.dirichlet_fraction),
         injected_prior=float(config.injected_prior),
     )
+
+
+@functools.cache
+def _exploration(most_visits: int, base: float, init: float) -> np.ndarray:
+    """pUCT's factor sqrt(N) * (log((N + base + 1) / base) + init) for N = 0..most_visits."""
+    return np.array([math.sqrt(n) * (math.log((n + base + 1) / base) + init) for n in range(most_visits + 1)])
 
 
 def _policy_rows(policy, batch: int) -> np.ndarray:

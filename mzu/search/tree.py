@@ -7,6 +7,7 @@ does not exist: an illegal action, an empty slot.
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 ROOT = 0
@@ -68,9 +69,11 @@ class Tree(NamedTuple):
 def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray) -> Tree:
     """Memory for trees; a record is written when its node is added. The arrays given are taken over, not copied."""
     batch, nodes = hidden.shape[:2]
+    # Kernels write tree.edges[b, n, k].visits; without the compiler, only NumPy's record arrays understand that.
+    kind = np.recarray if numba.config.DISABLE_JIT else np.ndarray
     return Tree(
-        nodes=np.empty((batch, nodes), NODE),
-        edges=np.empty((batch, nodes, candidates), EDGE),
+        nodes=np.empty((batch, nodes), NODE).view(kind),
+        edges=np.empty((batch, nodes, candidates), EDGE).view(kind),
         hidden=hidden,
         action_index=action_index,
         action_vector=action_vector,

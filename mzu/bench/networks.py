@@ -1,0 +1,183 @@
+"""`mzu bench networks`: a search through the compiled twin against one through `KerasModel`, and the training step."""
+
+import json
+
+import keras
+import numba
+import numpy as np
+import tensorflow as tf
+
+from mzu.bench.timing import best_times
+from mzu.config import NetworkConfig, SearchConfig
+from mzu.networks.compile_model import compile_model, refresh
+from mzu.networks.keras_model import KerasModel
+from mzu.networks.network import Network, build_network
+from mzu.networks.policy_heads import policy_distribution
+from mzu.networks.scalars import scalar_loss
+from mzu.networks.spaces import Spaces
+from mzu.search.search import search
+
+SIMULATIONS = 50
+SPACES = Spaces(observation_shape=(8,), num_actions=4)
+SUPPORT = 10  # 21 categories
+SIZES = [(64, 2), (128, 4), (512, 10)]  # width, blocks
+BATCHES = [1, 64, 256]
+TRAINING_BATCH, UNROLL_STEPS = 128, 5
+SEARCH_COLUMNS = {
+    "width": "width",
+    "blocks": "blocks",
+    "batch": "batch",
+    "twin_ms": "twin ms",
+    "keras_ms": "Keras ms",
+    "ratio": "Keras / twin",
+    "refresh_ms": "refresh ms",
+}
+TRAINING_COLUMNS = {
+    "width": "width",
+    "blocks": "blocks",
+    "batch": "batch",
+    "plain_ms": "plain ms",
+    "jit_ms": "jit_compile ms",
+    "ratio": "plain / jit",
+}
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the records instead of tables")
+    parser.add_argument("--repetitions", type=int, default=5, help="rounds, of which the best counts (default 5)")
+
+
+def run(arguments) -> int:
+    if arguments.repetitions < 1:
+        raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
+    quiet, repetitions = arguments.json, arguments.repetitions
+    networks = {size: _network(*size) for size in SIZES}
+    if not quiet:
+        print(f"One search of {SIMULATIONS} simulations, best of {repetitions}, {numba.get_num_threads()} cores")
+    cases = [(network, batch) for network in networks.values() for batch in BATCHES]
+    searches = _table((measure_search(*case, repetitions) for case in cases), SEARCH_COLUMNS, quiet)
+    if not quiet:
+        print(f"\nOne training step, {UNROLL_STEPS} steps unrolled, best of {repetitions}")
+    steps = _table((measure_training(network, repetitions) for network in networks.values()), TRAINING_COLUMNS, quiet)
+    if quiet:
+        print(json.dumps({"search": searches, "training": steps}, indent=2))
+    return 0
+
+
+def measure_search(network: Network, batch: int, repetitions: int) -> dict:
+    """One record: milliseconds per search through either model, and to copy new weights to the twin."""
+    rng = np.random.default_rng(0)
+    twin, plain = compile_model(network), KerasModel(network)
+    observations = rng.normal(size=(batch, *network.spaces.observation_shape)).astype(np.float32)
+    config = SearchConfig(num_simulations=SIMULATIONS)
+    contestants = {
+        "twin": lambda: search(twin, observations, config, rng),
+        "keras": lambda: search(plain, observations, config, rng),
+        "refresh": lambda: refresh(twin, network),
+    }
+    times = best_times(contestants, repetitions)
+    return {
+        "width": network.config.width,
+        "blocks": network.config.num_blocks,
+        "batch": batch,
+        "simulations": SIMULATIONS,
+        "twin_ms": times["twin"],
+        "keras_ms": times["keras"],
+        "ratio": times["keras"] / times["twin"],
+        "refresh_ms": times["refresh"],
+    }
+
+
+def measure_training(network: Network, repetitions: int) -> dict:
+    """One record: milliseconds per training step, as a plain TensorFlow graph and compiled by XLA."""
+    rng = np.random.default_rng(0)
+    data = random_training_batch(rng, network.spaces, TRAINING_BATCH)
+    contestants = {}
+    for name, jit_compile in (("plain", False), ("jit", True)):
+        step = make_training_step(network, jit_compile)
+        contestants[name] = lambda step=step: step(*data).numpy()
+    times = best_times(contestants, repetitions)
+    return {
+        "width": network.config.width,
+        "blocks": network.config.num_blocks,
+        "batch": TRAINING_BATCH,
+        "unroll_steps": UNROLL_STEPS,
+        "plain_ms": times["plain"],
+        "jit_ms": times["jit"],
+        "ratio": times["plain"] / times["jit"],
+    }
+
+
+def make_training_step(network: Network, jit_compile: bool, learning_rate: float = 1e-4):
+    """A step of AdamW on the unrolled loss for given targets: step(*random_training_batch(...)) -> loss."""
+    optimiser = keras.optimizers.AdamW(learning_rate)
+    variables = network.trainable_variables
+    optimiser.build(variables)
+
+    @tf.function(jit_compile=jit_compile)
+    def step(observations, actions, rewards, values, policy_actions):
+        with tf.GradientTape() as tape:
+            loss = _unrolled_loss(network, observations, actions, rewards, values, policy_actions)
+        # Without dynamics steps (or action values) some variables have no gradient.
+        gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        optimiser.apply(gradients, variables)
+        return loss
+
+    return step
+
+
+def random_training_batch(rng: np.random.Generator, spaces: Spaces, batch: int, unroll_steps: int = UNROLL_STEPS):
+    """observations [B, ...], actions [B, U(, D)], rewards [B, U], values [B, U + 1], policy_actions [B, U + 1(, D)]."""
+
+    def actions(steps):
+        if spaces.continuous:
+            return rng.uniform(-1, 1, (batch, steps, spaces.num_actions)).astype(np.float32)
+        return rng.integers(spaces.num_actions, size=(batch, steps)).astype(np.int32)
+
+    shape = (batch, *spaces.observation_shape)
+    is_frame = spaces.observation_dtype == "uint8"
+    observations = rng.integers(256, size=shape, dtype=np.uint8) if is_frame else rng.normal(size=shape)
+    rewards, values = rng.normal(size=(batch, unroll_steps)), rng.normal(size=(batch, unroll_steps + 1))
+    arrays = [observations.astype(spaces.observation_dtype), actions(unroll_steps)]
+    arrays += [rewards.astype(np.float32), values.astype(np.float32), actions(unroll_steps + 1)]
+    return [tf.constant(array) for array in arrays]
+
+
+def _unrolled_loss(network: Network, observations, actions, rewards, values, policy_actions):
+    """Step 0 with weight 1, the unrolled ones 1 / U each, the hidden state's gradient halved at each of them."""
+    unroll_steps = actions.shape[1]
+    output = network.initial(observations)
+    total = _prediction_loss(network, output, values[:, 0], policy_actions[:, 0])
+    for step in range(unroll_steps):
+        output = network.recurrent(output.hidden, actions[:, step], gradient_scale=0.5)
+        loss = _prediction_loss(network, output, values[:, step + 1], policy_actions[:, step + 1])
+        total += (loss + scalar_loss(output.reward, rewards[:, step])) / unroll_steps
+    return tf.reduce_mean(total)
+
+
+def _prediction_loss(network: Network, output, values, actions):
+    policy = policy_distribution(output.policy, network.spaces.continuous)
+    return scalar_loss(output.value, values) - policy.log_prob(actions)
+
+
+def _network(width: int, blocks: int) -> Network:
+    config = NetworkConfig(width=width, num_blocks=blocks, value_support=SUPPORT, reward_support=SUPPORT)
+    network = build_network(config, SPACES)
+    # Untrained heads are zero: a few steps make the searched trees as uneven as a trained network's.
+    step = make_training_step(network, jit_compile=False, learning_rate=1e-3)
+    for seed in range(3):
+        step(*random_training_batch(np.random.default_rng(seed), SPACES, TRAINING_BATCH))
+    return network
+
+
+def _table(records, columns: dict[str, str], quiet: bool) -> list[dict]:
+    """The records as a list; printed as they come, unless `quiet`."""
+    if not quiet:
+        print("  ".join(columns.values()))
+    kept = []
+    for record in records:
+        kept.append(record)
+        if not quiet:
+            cells = (f"{record[key]:.4g}".rjust(len(title)) for key, title in columns.items())
+            print("  ".join(cells), flush=True)
+    return kept

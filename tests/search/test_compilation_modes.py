@@ -1,0 +1,56 @@
+"""The kernels also hold as plain Python, with bounds checked, and after an edit."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numba
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+PACKAGE = HERE.parent.parent / "mzu"
+
+
+def run_tests(environment: dict[str, str], *files: str) -> str:
+    """Runs test files of this folder in a fresh process; returns what pytest printed."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(HERE / file) for file in files)]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, cwd=HERE.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
+def test_the_search_passes_its_tests_with(variable):
+    if os.environ.get("NUMBA_DISABLE_JIT") or os.environ.get("NUMBA_BOUNDSCHECK"):
+        pytest.skip("this is that run")
+    printed = run_tests({variable: "1"}, "test_twins.py", "test_history.py", "test_golden_tree.py")
+    assert "passed" in printed
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled without the compiler")
+def test_an_edited_helper_is_never_run_from_the_cache(tmp_path):
+    """The mistake Numba's own cache makes: `add_node` is cached, `backup` in another file is edited."""
+    shutil.copytree(PACKAGE, tmp_path / "mzu", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    program = (
+        "import numpy as np, mzu; from mzu.config import SearchConfig; from mzu.networks.model import TabularModel;"
+        "from mzu.search.search import search; model = TabularModel([[0]], [[1.0]]);"
+        "config = SearchConfig(num_simulations=1, discount=0.5);"
+        "print(mzu.__file__, search(model, np.array([0]), config, np.random.default_rng(0)).value[0])"
+    )
+
+    def value():
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        file, number = done.stdout.split()
+        assert file.startswith(str(tmp_path))
+        return float(number)
+
+    assert value() == 0.5  # the root's own 0 and one simulation's 1
+    kernels = tmp_path / "mzu" / "search" / "kernels.py"
+    before = "value = edge.reward + settings.discount * value"
+    assert kernels.read_text().count(before) == 1
+    kernels.write_text(kernels.read_text().replace(before, "value = 7.0 + settings.discount * value"))
+    assert value() == 3.5

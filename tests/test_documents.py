@@ -1,0 +1,32 @@
+"""The Python in README and tutorials runs, and what README tells a newcomer to type exists."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mzu import cli
+
+REPOSITORY = Path(__file__).parent.parent
+DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "tutorials").glob("*.md"))]
+
+
+def python_blocks(document: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_the_code_blocks_of_a_document_run_from_top_to_bottom(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    for block in python_blocks(document):
+        exec(compile(block, str(document), "exec"), names)
+    assert names
+
+
+def test_readme_has_code_and_its_commands_exist():
+    text = (REPOSITORY / "README.md").read_text()
+    assert python_blocks(REPOSITORY / "README.md")
+    known = {command.name for command in cli.COMMANDS}
+    assert set(re.findall(r"`mzu (\w+)", text)) <= known
+    assert set(re.findall(r"&& mzu (\w+)", text)) <= known
