@@ -83,6 +83,18 @@ def count(n):
 assert count(1000) == 1000, f"a count that should be 1000 is {count(1000)}"
 """
 
+# The first search on a machine compiles the kernels; whoever has asked the doctor finds them in the cache.
+SEARCH = """
+import numpy
+from mzu.config import SearchConfig
+from mzu.networks.compiled import CompiledModel, random_weights
+from mzu.search.search import search
+rng = numpy.random.default_rng(0)
+model = CompiledModel(random_weights(rng, observation_size=3, actions=2, width=16, num_blocks=1))
+visits = search(model, rng.normal(size=(2, 3)), SearchConfig(num_simulations=8), rng).visits
+assert visits.sum() == 16, f"visits that should add up to 16 add up to {visits.sum()}"
+"""
+
 ATARI = """
 import ale_py, gymnasium
 gymnasium.register_envs(ale_py)
@@ -118,6 +130,7 @@ CHECKS = [
     Check("Keras", KERAS, ("keras", "tensorflow")),
     Check("TensorFlow Probability", TENSORFLOW_PROBABILITY, ("tensorflow-probability", "tf-keras")),
     Check("Numba", NUMBA, ("numba",)),
+    Check("mzu's compiled search", SEARCH, ("numba",)),
     Check("Atari: Pong", ATARI, ("gymnasium", "ale-py")),
     *(
         Check(f"DM Control: {domain}-{task}", CONTROL.format(domain=domain, task=task), ("dm-control", "mujoco"))

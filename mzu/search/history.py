@@ -12,7 +12,7 @@ import numpy as np
 
 from mzu.compilation import kernel, kernel_part
 from mzu.search.kernels import Settings, attach, backup, prior_term, value_range, value_term
-from mzu.search.tree import NO_NODE, ROOT, Tree
+from mzu.search.tree import NO_NODE, ROOT, Tree, without_hidden
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def replay(tree: Tree, settings: Settings) -> History:
         root_values=np.zeros(depth.shape),
     )
     arrays = [getattr(history, field.name) for field in dataclasses.fields(history)]
-    _replay(tree, _start_again(tree), settings, nodes - 1, *arrays)
+    _replay(without_hidden(tree), without_hidden(_start_again(tree)), settings, nodes - 1, *arrays)
     return history
 
 
@@ -69,7 +69,7 @@ def prefix(tree: Tree, settings: Settings, simulations: int) -> Tree:
     if not 0 <= simulations < nodes:
         raise ValueError(f"simulations is {simulations}, but this search has 0..{nodes - 1}")
     early = _start_again(tree)
-    _grow(tree, early, settings, simulations)
+    _grow(without_hidden(tree), without_hidden(early), settings, simulations)
     return early
 
 

@@ -17,7 +17,7 @@ from mzu.search import batch as batched
 from mzu.search.history import History, replay
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, Settings
 from mzu.search.randomness import draw_randomness
-from mzu.search.tree import ROOT, Tree, new_tree
+from mzu.search.tree import ROOT, Tree, new_tree, without_hidden
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,15 @@ def _search_model(model, policy, value, tree, settings, inputs) -> tuple[int, in
     rows = np.arange(batch)
     parents, candidates = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
     reward = np.zeros(batch)
+    flat = without_hidden(tree)
     for node in range(nodes):
         if node != ROOT:
-            batched.select_batch(tree, settings, parents, candidates)
+            batched.select_batch(flat, settings, parents, candidates)
             actions = tree.actions[rows, parents, candidates]
             tree.hidden[:, node], reward, policy, value = model.recurrent(tree.hidden[rows, parents], actions)
             policy = _policy_rows(policy, batch)
             reward, value = _numbers(reward, "reward", batch), _numbers(value, "value", batch)
-        bad_row = batched.add_nodes(tree, settings, inputs, node, parents, candidates, reward, policy, value)
+        bad_row = batched.add_nodes(flat, settings, inputs, node, parents, candidates, reward, policy, value)
         if bad_row >= 0:
             return bad_row, node
     return -1, -1

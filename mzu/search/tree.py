@@ -81,6 +81,11 @@ def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, acti
     )
 
 
+def without_hidden(tree: Tree) -> Tree:
+    """The same tree for kernels that never look at hidden states, so that they are compiled once for all models."""
+    return tree._replace(hidden=np.zeros((len(tree.nodes), 0, 0), np.float32))
+
+
 def tree_bytes(batch: int, simulations: int, candidates: int, hidden_size: int, action_dimensions: int = 0) -> int:
     """Memory of a search in bytes: B * (16 + N * (32 + 4 H + K * (32 + 4 D))), with N = simulations + 1.
 
