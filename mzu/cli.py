@@ -23,6 +23,9 @@ class Command(NamedTuple):
 
 COMMANDS = [
     Command("doctor", "mzu.doctor", "show versions, and whether everything that mzu needs works on this machine"),
+    Command("network", "mzu.summary", "show the networks of a config: layers, parameters, memory of a search"),
+    Command("collect", "mzu.collect", "record episodes of a random or heuristic policy as a dataset"),
+    Command("data", "mzu.episodes.command", "look at a dataset, check it before training, or convert it"),
     Command("bench", "mzu.bench.cli", "measure speed, as ratios within one run"),
 ]
 

@@ -18,7 +18,12 @@ from numba import types
 from numba.extending import intrinsic
 
 _PACKAGE = pathlib.Path(__file__).parent
-_KERNEL_SOURCES = ("compilation.py", "search/*.py", "networks/*.py", "bench/*.py")
+_KERNEL_SOURCES = (
+    "compilation.py",
+    "search/*.py",
+    *("networks/compiled.py", "networks/vectorised.py", "networks/constants.py"),
+    "bench/search.py",
+)
 _OPTIONS = {
     "no_cfunc_wrapper": True,
     "nogil": True,  # the cores work on their rows at the same time
@@ -77,12 +82,16 @@ def cache_folder() -> pathlib.Path:
     return folder
 
 
+def kernel_sources() -> list[pathlib.Path]:
+    """The files that kernels are made of, with the constants that are compiled into them."""
+    return sorted(path for pattern in _KERNEL_SOURCES for path in _PACKAGE.glob(pattern))
+
+
 def source_hash() -> str:
     """Hash of all kernel sources and of the Numba settings that decide what they compile to."""
     digest = hashlib.sha256()
-    for pattern in _KERNEL_SOURCES:
-        for path in sorted(_PACKAGE.glob(pattern)):
-            digest.update(str(path.relative_to(_PACKAGE)).encode() + path.read_bytes())
+    for path in kernel_sources():
+        digest.update(str(path.relative_to(_PACKAGE)).encode() + path.read_bytes())
     settings = (numba.__version__, numba.config.BOUNDSCHECK, numba.config.OPT, numba.config.CPU_NAME)
     digest.update(repr(settings).encode())
     return digest.hexdigest()[:16]

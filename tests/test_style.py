@@ -16,11 +16,11 @@ FOLDERS = {"mzu", "notebooks", "tutorials", "tests", ".ci"}
 FILES = {"README.md", "LICENSE", "requirements.txt", "setup.cfg", "pyproject.toml", ".gitignore", ".gitattributes"}
 
 # A room may use the rooms listed before it.
-ROOMS = ["compilation", "config", "presets", "environments", "episodes", "networks", "search", "replay", "reanalyse"]
-ROOMS += ["acting", "learning", "training"]
+ROOMS = ["compilation", "files", "config", "presets", "environments", "episodes", "networks", "search", "replay"]
+ROOMS += ["reanalyse", "acting", "learning", "training"]
 # These look into every room, and no room looks into them: only the command line starts them.
 ONLOOKERS = ["explain", "experiments", "bench", "classroom"]
-COMMAND_LINE = ["doctor", "cli", "__main__"]
+COMMAND_LINE = ["doctor", "summary", "collect", "cli", "__main__"]
 
 
 def ruff(*arguments):

@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from mzu.bench.timing import best_times
 from mzu.config import NetworkConfig, SearchConfig
+from mzu.environments.spaces import Spaces
 from mzu.networks.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network, build_network
 from mzu.networks.policy_heads import policy_distribution
 from mzu.networks.scalars import scalar_loss
-from mzu.networks.spaces import Spaces
 from mzu.search.search import search
 
 SIMULATIONS = 50
@@ -91,7 +91,7 @@ def measure_search(network: Network, batch: int, repetitions: int) -> dict:
 def measure_training(network: Network, repetitions: int) -> dict:
     """One record: milliseconds per training step, as a plain TensorFlow graph and compiled by XLA."""
     rng = np.random.default_rng(0)
-    data = random_training_batch(rng, network.spaces, TRAINING_BATCH)
+    data = random_training_batch(rng, network.spaces, TRAINING_BATCH, UNROLL_STEPS)
     contestants = {}
     for name, jit_compile in (("plain", False), ("jit", True)):
         step = make_training_step(network, jit_compile)
@@ -126,7 +126,7 @@ def make_training_step(network: Network, jit_compile: bool, learning_rate: float
     return step
 
 
-def random_training_batch(rng: np.random.Generator, spaces: Spaces, batch: int, unroll_steps: int = UNROLL_STEPS):
+def random_training_batch(rng: np.random.Generator, spaces: Spaces, batch: int, unroll_steps: int = 5):
     """observations [B, ...], actions [B, U(, D)], rewards [B, U], values [B, U + 1], policy_actions [B, U + 1(, D)]."""
 
     def actions(steps):
@@ -166,7 +166,7 @@ def _network(width: int, blocks: int) -> Network:
     # Untrained heads are zero: a few steps make the searched trees as uneven as a trained network's.
     step = make_training_step(network, jit_compile=False, learning_rate=1e-3)
     for seed in range(3):
-        step(*random_training_batch(np.random.default_rng(seed), SPACES, TRAINING_BATCH))
+        step(*random_training_batch(np.random.default_rng(seed), SPACES, TRAINING_BATCH, UNROLL_STEPS))
     return network
 
 

@@ -76,8 +76,8 @@ class PackedNetwork(NamedTuple):
 
     The three trunks lie one after the other (representation, dynamics, prediction). A trunk of n layers after its first
     owns the n + 1 matrices from `first_matrix` on, its first layer's included (the representation's is `observation`
-    instead), and the 3 n + 3 vectors from `first_vector` on: the first layer's bias, then scale, offset and bias for each
-    layer (normalise, multiply, add), then the last scale and offset.
+    instead), and the 3 n + 3 vectors from `first_vector` on: the first layer's bias, then scale, offset and bias for
+    each layer (normalise, multiply, add), then the last scale and offset.
     """
 
     observation: np.ndarray  # [P, O, 16]
@@ -375,8 +375,8 @@ def _pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
             vectors += [norm.scale, norm.offset, layer.bias]
         vectors += [trunk.norms[-1].scale, trunk.norms[-1].offset]
     matrices = np.zeros((len(kernels), depth // PANEL, depth, PANEL), np.float32)
-    for panels, kernel in zip(matrices, kernels, strict=True):
-        pack_into(panels, kernel)
+    for panels, matrix in zip(matrices, kernels, strict=True):
+        pack_into(panels, matrix)
     network = PackedNetwork(
         observation=pack(weights.representation.first.kernel, padded(len(weights.representation.first.kernel))),
         matrices=matrices,

@@ -1,7 +1,7 @@
 """The two operations that the compiled network spends its time in, as vector code: matrix product and exponential.
 
-`add_product` keeps a tile of the result in vector registers, as every fast BLAS does. Why not BLAS itself: its overhead for
-32 x 64 matrices costs half the time, it packs the same weights again in every call, and its threads fight with ours. The
+`add_product` keeps a tile of the result in vector registers, as every fast BLAS does. Why not BLAS itself: its overhead
+for 32 x 64 matrices costs half the time, it packs the same weights in every call, and its threads fight with ours. The
 weights are packed once instead, into panels of 16 columns.
 
 `exp32` consists of plain arithmetic, so that a loop over it becomes vector code; a call to the C library would not.

@@ -9,6 +9,8 @@ import sys
 import numba
 import pytest
 
+from mzu.compilation import kernel_sources
+
 HERE = pathlib.Path(__file__).parent
 PACKAGE = HERE.parent.parent / "mzu"
 
@@ -42,7 +44,9 @@ def test_an_edited_helper_is_never_run_from_the_cache(tmp_path):
     )
 
     def value():
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+        # In a folder of its own: Python looks for packages where it is started before it looks in PYTHONPATH.
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         file, number = done.stdout.split()
         assert file.startswith(str(tmp_path))
@@ -54,3 +58,10 @@ def test_an_edited_helper_is_never_run_from_the_cache(tmp_path):
     assert kernels.read_text().count(before) == 1
     kernels.write_text(kernels.read_text().replace(before, "value = 7.0 + settings.discount * value"))
     assert value() == 3.5
+
+
+def test_every_file_with_kernels_counts_in_the_hash():
+    with_kernels = {path for path in PACKAGE.rglob("*.py") if "from mzu.compilation import" in path.read_text()}
+    assert with_kernels and with_kernels <= set(kernel_sources())
+    constants = {PACKAGE / "networks" / "constants.py", PACKAGE / "search" / "tree.py"}
+    assert constants <= set(kernel_sources())

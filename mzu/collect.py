@@ -1,0 +1,136 @@
+"""`mzu collect`: record episodes of a random or heuristic policy, or of a mixture of both, as a dataset of one's own.
+
+Episode i depends only on the seed and on i, so that more episodes of the same seed begin with the same ones.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mzu.environments.environment import Environment
+from mzu.environments.make import make
+from mzu.environments.policies import heuristic_policy, noisy_policy, random_policy
+from mzu.episodes.episode import Episode
+
+POLICIES = ("random", "heuristic", "mixture")
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument("id", help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong")
+    parser.add_argument("--policy", choices=POLICIES, default="random",
+                        help="mixture: the heuristic, with another share of noise in every episode")  # fmt: skip
+    parser.add_argument("--episodes", type=int, default=10, help="how many (default 10)")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE.npz", help="where to write them")
+    parser.add_argument("--seed", type=int, default=0, help="(default 0)")
+    parser.add_argument("--noise", type=float, default=0.0, metavar="P",
+                        help="probability of a random action at each step (default 0)")  # fmt: skip
+    parser.add_argument("--sticky", type=float, default=0.0, metavar="P",
+                        help="probability of repeating the last action at each step (default 0)")  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help="an option of the environment, such as dimensions=3; may be repeated")  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE if it exists")
+
+
+def run(arguments) -> int:
+    from tqdm import tqdm
+
+    from mzu.episodes.npz import write_npz
+
+    if arguments.episodes < 1:
+        raise ValueError(f"--episodes is {arguments.episodes}, but must be at least 1")
+    if arguments.out.suffix != ".npz":
+        raise ValueError(
+            f"--out is {arguments.out}, but must end in .npz; `mzu data convert` makes other formats of it"
+        )
+    if arguments.out.exists() and not arguments.overwrite:
+        raise ValueError(f"{arguments.out} exists; choose another name, or add --overwrite to replace it")
+    options = dict(_option(text) for text in arguments.option)
+    if arguments.id.startswith("atari:"):
+        options.setdefault("stack", 1)  # Frames are stored once and stacked when they are read.
+    settings = (arguments.policy, arguments.episodes, arguments.seed, arguments.noise, arguments.sticky)
+    with make(arguments.id, **options) as environment:
+        # disable=None: no bar where the output is not a terminal.
+        bar = tqdm(collect(environment, *settings), total=arguments.episodes, unit="episode", disable=None)
+        returns, lengths = [], []
+        write_npz(arguments.out, _until_interrupted(bar, returns, lengths))
+    print(
+        f"{arguments.out}: {len(returns)} episodes of {arguments.id}, {sum(lengths)} steps, return "
+        f"{np.mean(returns):.1f} on average, from {min(returns):.1f} to {max(returns):.1f}"
+    )
+    if len(returns) < arguments.episodes:
+        print(f"Interrupted: these are the episodes that were complete, of {arguments.episodes}")
+        return 130
+    return 0
+
+
+def collect(
+    environment: Environment,
+    policy: str = "random",
+    episodes: int = 10,
+    seed: int = 0,
+    noise: float = 0.0,
+    sticky: float = 0.0,
+) -> Iterator[Episode]:
+    """Episodes, one after the other.
+
+    policy       plays
+    "random"     uniformly
+    "heuristic"  the environment's heuristic; with probability `noise` at each step a random action
+    "mixture"    the same, with a probability drawn anew for every episode, uniformly from [noise, 1]: from the
+                 heuristic to random play, which is what offline learning has to sort out
+    """
+    if policy not in POLICIES:
+        raise ValueError(f"policy is {policy!r}, but must be one of {', '.join(POLICIES)}")
+    act = random_policy(environment) if policy == "random" else heuristic_policy(environment)
+    for index in range(episodes):
+        rng = np.random.default_rng([seed, index])
+        share = rng.uniform(noise, 1) if policy == "mixture" else noise
+        source = f"{environment.id}, {policy}, noise {share:.2f}, seed {seed}, episode {index}"
+        yield record(environment, noisy_policy(environment, act, share, sticky), rng, source)
+
+
+def record(environment: Environment, policy, rng: np.random.Generator, source: str = "") -> Episode:
+    """One episode of `policy(observation, rng) -> action`, from a reset to the end."""
+    # From a number that `rng` draws, not from the seed itself: the environment must not draw the policy's numbers.
+    observation = environment.reset(seed=int(rng.integers(2**31)))
+    observations, actions, rewards, ended = [observation], [], [], False
+    while not ended:
+        action = policy(observation, rng)
+        observation, reward, terminated, truncated = environment.step(action)
+        observations.append(observation)
+        actions.append(action)
+        rewards.append(reward)
+        ended = terminated or truncated
+    action_type = np.float32 if environment.spaces.continuous else np.int32
+    return Episode(
+        observations=np.stack(observations),
+        actions=np.array(actions, action_type),
+        rewards=np.array(rewards, np.float32),
+        terminated=terminated,
+        truncated=truncated,
+        source=source,
+    )
+
+
+def _until_interrupted(episodes: Iterator[Episode], returns: list, lengths: list) -> Iterator[Episode]:
+    """The episodes, with returns and lengths noted; Ctrl-C ends the stream after those that are complete."""
+    try:
+        for episode in episodes:
+            returns.append(episode.total_reward)
+            lengths.append(len(episode))
+            yield episode
+    except KeyboardInterrupt:
+        if not returns:
+            raise
+
+
+def _option(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"'{text}' is not an option of an environment; write name=value")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value

@@ -1,0 +1,1 @@
+"""What the agent acts in: Gymnasium, Atari, DM Control, and tiny built-in games for lessons."""

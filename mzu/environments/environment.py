@@ -1,0 +1,117 @@
+"""`Environment`: what the whole library expects of a world to act in (paper, section "Reanalyse": fresh games).
+
+Four kinds fulfil it: Gymnasium's, Atari's, DM Control's and the built-in games; `make` builds them all. There is
+no automatic reset: what `step` returns at the end is the last observation of this episode, never the first of the next,
+so that no transition is recorded that did not happen.
+"""
+
+import numpy as np
+
+from mzu.environments.spaces import Spaces
+
+# Continuous actions that a float32 rounding carried over the bound are clipped; anything further out is a mistake.
+BOUND_TOLERANCE = 1e-5
+
+
+class Environment:
+    """A world with `spaces`, and an `id` that `make` understands.
+
+    call                 gives
+    reset(seed=None)     the first observation; a seed fixes everything that follows until the next seed
+    step(action)         (observation, reward, terminated, truncated); never both of the last two
+    legal_actions()      bool [A], or None where all actions are legal
+    render()             RGB uint8 [height, width, 3], where the world can draw itself
+    close()              frees what the world holds
+
+    Observations are float32 states [O], or images [height, width, channels] of uint8 or float32. Actions are whole
+    numbers 0..A - 1, or float32 [D] in [-1, 1]. `terminated` says that nothing can follow; `truncated` that a time
+    limit cut the episode off, after which values must still be bootstrapped.
+
+    A kind of environment fills in `_reset`, `_step` and, where it can, `legal_actions`, `render` and `close`.
+    """
+
+    def __init__(self, id: str, spaces: Spaces):
+        self.id = id
+        self.spaces = spaces
+        self._running = False
+
+    def reset(self, seed: int | None = None) -> np.ndarray:
+        observation = self._reset(None if seed is None else int(seed))
+        self._running = True
+        return observation
+
+    def step(self, action) -> tuple[np.ndarray, float, bool, bool]:
+        if not self._running:
+            raise ValueError(f"{self.id}: the episode has ended or not begun; call reset() before step()")
+        action = checked_action(action, self.spaces, self.id)
+        observation, reward, terminated, truncated = self._step(action)
+        self._running = not (terminated or truncated)
+        # Where both happen in the same step nothing can follow, and the time limit no longer matters.
+        return observation, float(reward), bool(terminated), bool(truncated and not terminated)
+
+    def legal_actions(self) -> np.ndarray | None:
+        return None
+
+    def render(self) -> np.ndarray:
+        raise ValueError(f"{self.id} has no picture to show")
+
+    def close(self) -> None:
+        self._running = False
+
+    def _reset(self, seed: int | None) -> np.ndarray:
+        raise NotImplementedError
+
+    def _step(self, action) -> tuple[np.ndarray, float, bool, bool]:
+        raise NotImplementedError
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"<{self.id}: {self.spaces}>"
+
+
+def checked_action(action, spaces: Spaces, name: str = "The environment"):
+    """`action` as an int, or as float32 [D] within [-1, 1]; one sentence where it is neither."""
+    array = np.asarray(action)
+    if spaces.continuous:
+        if array.shape != (spaces.num_actions,) or array.dtype.kind not in "fiu":
+            raise ValueError(
+                f"{name}: the action is {_shown(action)}, but must be {spaces.num_actions} numbers in [-1, 1], "
+                f"shape ({spaces.num_actions},)"
+            )
+        array = array.astype(np.float32)
+        if not np.isfinite(array).all():
+            raise ValueError(
+                f"{name}: the action is {_shown(action)}, which is not finite; is the policy's output NaN?"
+            )
+        if np.abs(array).max() > 1 + BOUND_TOLERANCE:
+            raise ValueError(f"{name}: the action is {_shown(action)}, but must lie in [-1, 1] in every dimension")
+        return np.clip(array, -1, 1)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name}: the action is {_shown(action)}, which is not finite; is the policy's output NaN?")
+    if array.shape != () or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name}: the action is {_shown(action)}, but must be one whole number in 0..{spaces.num_actions - 1}"
+        )
+    if not 0 <= array < spaces.num_actions:
+        raise ValueError(
+            f"{name}: the action is {int(array)}, but the environment has {spaces.num_actions} actions "
+            f"(0..{spaces.num_actions - 1})"
+        )
+    return int(array)
+
+
+def random_action(spaces: Spaces, rng: np.random.Generator, legal: np.ndarray | None = None):
+    """A uniformly drawn action: an int among the legal ones, or float32 [D] in [-1, 1]."""
+    if spaces.continuous:
+        return rng.uniform(-1, 1, spaces.num_actions).astype(np.float32)
+    return int(rng.integers(spaces.num_actions) if legal is None else rng.choice(np.flatnonzero(legal)))
+
+
+def _shown(action) -> str:
+    text = repr(action.tolist() if isinstance(action, np.ndarray | np.generic) else action)
+    return text if len(text) <= 80 else text[:77] + "..."

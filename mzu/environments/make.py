@@ -1,0 +1,69 @@
+"""`make`: an environment by its id. Tutorial: tutorials/environments.md.
+
+catch, point, chain, identity, ...    the built-in games (games.py)
+atari:Pong                            Atari under the paper's rules (atari.py)
+dm_control:cartpole-swingup           DM Control (control.py)
+CartPole-v1, or a gymnasium.Env       anything else that Gymnasium can make (gymnasium_environment.py)
+"""
+
+import difflib
+
+from mzu.environments.environment import Environment
+
+
+def make(id, **options) -> Environment:
+    """The environment of this name, with the options of its kind; also takes a `gymnasium.Env`.
+
+    >>> make("catch").spaces.observation_shape
+    (10, 5, 1)
+    """
+    if isinstance(id, Environment):
+        if options:
+            raise ValueError(f"{id.id} is already made; the options {', '.join(options)} come too late")
+        return id
+    # Each kind is imported when it is asked for: DM Control alone takes a second, and not everyone needs Atari.
+    if not isinstance(id, str):
+        from mzu.environments.gymnasium_environment import GymnasiumEnvironment
+
+        return GymnasiumEnvironment(id, **options)
+    kind, colon, name = id.partition(":")
+    if colon and kind == "atari":
+        from mzu.environments.atari import AtariEnvironment
+
+        return AtariEnvironment(name, **options)
+    if colon and kind == "dm_control":
+        from mzu.environments.control import ControlEnvironment
+
+        return ControlEnvironment(name, **options)
+    return _make_gymnasium(id, options)
+
+
+def _make_gymnasium(id: str, options: dict) -> Environment:
+    import gymnasium
+
+    from mzu.environments import games
+    from mzu.environments.gymnasium_environment import GymnasiumEnvironment
+
+    own_options = {name: options.pop(name) for name in ("channels_first",) if name in options}
+    try:
+        # Gymnasium's own checker warns on every step; `check_environment` says the same once, in sentences.
+        world = gymnasium.make(games.GAMES.get(id, id), disable_env_checker=True, **options)
+    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError):
+        raise ValueError(_unknown(id, list(games.GAMES), list(gymnasium.registry))) from None
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(f"{id} needs a package that is not installed: {error}") from None
+    except gymnasium.error.Error as error:
+        raise ValueError(f"{id} cannot be made: {error}") from None
+    except TypeError as error:
+        if options:
+            raise ValueError(f"{id} does not understand the options {', '.join(options)}: {error}") from None
+        raise
+    return GymnasiumEnvironment(world, name=id, **own_options)
+
+
+def _unknown(id: str, games: list[str], registered: list[str]) -> str:
+    near = difflib.get_close_matches(id, games + registered, n=1, cutoff=0.6)
+    advice = (
+        f"did you mean '{near[0]}'?" if near else "ids look like catch, CartPole-v1, atari:Pong, dm_control:cheetah-run"
+    )
+    return f"There is no environment '{id}'; {advice}"

@@ -1,0 +1,134 @@
+"""Ways to act without having learned anything: random play, and by-hand heuristics to make data of mixed quality.
+
+A policy is a function `policy(observation, rng) -> action` of the contract in `mzu.environments.environment`. There are
+heuristics for the environments in `HEURISTICS`; each says in one line what it does and what it scores.
+"""
+
+import math
+
+import numpy as np
+
+from mzu.environments.environment import Environment, random_action
+
+
+def random_policy(environment: Environment):
+    """Uniform over the legal actions, or over [-1, 1]^D."""
+    return lambda observation, rng: random_action(environment.spaces, rng, environment.legal_actions())
+
+
+def heuristic_policy(environment: Environment):
+    """The heuristic for this environment, by its id."""
+    heuristic = HEURISTICS.get(environment.id)
+    if heuristic is None:
+        raise ValueError(f"There is no heuristic for {environment.id}; there are for {', '.join(HEURISTICS)}")
+    return lambda observation, rng: heuristic(observation)
+
+
+def noisy_policy(environment: Environment, policy, noise: float, sticky: float = 0.0):
+    """`policy`, but with probability `noise` a random action, and with probability `sticky` the last action again.
+
+    Both are decided anew at every step, the sticky one first. The returned policy remembers its last action: make a new
+    one for every episode.
+    """
+    for name, probability in (("noise", noise), ("sticky", sticky)):
+        if not 0 <= probability <= 1:
+            raise ValueError(f"{name} is {probability}, but must lie between 0 and 1")
+    play_randomly = random_policy(environment)
+    last = None
+
+    def act(observation, rng):
+        nonlocal last
+        repeat, explore = rng.random(2) < (sticky, noise)
+        if not (repeat and last is not None and _is_legal(environment, last)):
+            last = (play_randomly if explore else policy)(observation, rng)
+        return last
+
+    return act
+
+
+def _is_legal(environment: Environment, action) -> bool:
+    legal = environment.legal_actions()
+    return legal is None or bool(legal[action])
+
+
+def cartpole(observation) -> int:
+    """CartPole: push to the side to which the pole falls, and a little towards the middle. 500, the most there is."""
+    place, speed, angle, turning = observation
+    return int(angle + 0.3 * turning + 0.02 * place + 0.05 * speed > 0)
+
+
+def pendulum(observation) -> np.ndarray:
+    """Pendulum: give it the energy of standing upright, and hold it there. About -150."""
+    cosine, sine, turning = (float(number) for number in observation)
+    # Gymnasium's pendulum: g = 10, length and mass 1, so a rod with inertia 1/3, and energy 5 when it stands.
+    energy = turning**2 / 6 + 5 * cosine
+    angle = math.atan2(sine, cosine)
+    if cosine > 0.85 and abs(turning) < 4:
+        torque = -(12 * angle + 3 * turning)
+    else:
+        torque = 2 * math.copysign(1, turning) * np.clip(5 - energy, -1, 1)
+    return np.float32([np.clip(torque / 2, -1, 1)])
+
+
+def catch(observation) -> int:
+    """Catch: move towards the ball. 1, the most there is."""
+    board = observation[..., 0]
+    row, ball = np.argwhere(board)[0]
+    paddle = int(np.argmax(board[-1]))
+    return 1 + int(np.sign(ball - paddle)) if row < len(board) - 1 else 1
+
+
+def point(observation) -> np.ndarray:
+    """Point: straight to the target, as fast as possible."""
+    way = observation[len(observation) // 2 :]
+    return np.clip(10 * way, -1, 1).astype(np.float32)
+
+
+def chain(observation) -> int:
+    """Chain: always right. 1."""
+    return 1
+
+
+def identity(observation):
+    """The identity games: what the observation says. 10."""
+    if observation.ndim == 3:
+        return int(np.argmax(observation[0, :, 0]))
+    return int(np.argmax(observation))
+
+
+def identity_continuous(observation) -> np.ndarray:
+    return observation.astype(np.float32)
+
+
+def cartpole_swingup(observation) -> np.ndarray:
+    """DM Control's cartpole-swingup: pump energy into the pole by moving the cart, then balance it in the middle.
+
+    Far from upright the push follows the energy that is missing (Åström and Furuta 2000), minus a spring that keeps
+    the cart on its rail; near upright it is a linear state feedback. The angle is 0 when upright. About 800.
+    """
+    place, cosine, sine, speed, turning = (float(number) for number in observation)
+    angle = math.atan2(sine, cosine)
+    # A rod of length 1: energy per m l^2 / 2 of turning around its end, 0 when it stands still upright.
+    energy = turning**2 / 3 + 9.81 * (cosine - 1)
+    if cosine > 0.8 and abs(turning) < 4:
+        push = GAINS[0] * place + GAINS[1] * speed + GAINS[2] * angle + GAINS[3] * turning
+    else:
+        push = PUMP * energy * turning * cosine - SPRING * place - DAMPING * speed
+    return np.float32([np.clip(push, -1, 1)])
+
+
+GAINS = (0.3, 0.4, 4.0, 1.0)  # place, speed, angle, turning; found by trying 18 sets
+PUMP, SPRING, DAMPING = 0.05, 0.15, 0.1
+
+HEURISTICS = {
+    "CartPole-v0": cartpole,
+    "CartPole-v1": cartpole,
+    "Pendulum-v1": pendulum,
+    "catch": catch,
+    "point": point,
+    "chain": chain,
+    "identity": identity,
+    "identity_image": identity,
+    "identity_continuous": identity_continuous,
+    "dm_control:cartpole-swingup": cartpole_swingup,
+}
