@@ -1,7 +1,7 @@
 """`mzu bench data`: how fast each dataset format is written and read, on synthetic episodes.
 
-Besides episodes and steps per second: megabytes of decoded arrays per second, which formats of different compression have
-in common, and the same relative to copying the arrays once.
+Besides episodes and steps per second: megabytes of decoded arrays per second, which formats of different compression
+have in common, and the same relative to copying the arrays once.
 """
 
 import json
@@ -16,7 +16,7 @@ from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
 
 COLUMNS = {
-    "format": "format  ",
+    "format": "format       ",
     "episodes": "episodes",
     "file_mb": "file MB",
     "write_episodes_per_second": "written ep/s",

@@ -53,7 +53,7 @@ def run(arguments) -> int:
     quiet, repetitions = arguments.json, arguments.repetitions
     networks = {size: _network(*size) for size in SIZES}
     if not quiet:
-        print(f"One search of {SIMULATIONS} simulations, best of {repetitions}, {numba.get_num_threads()} cores")
+        print(f"One search of {SIMULATIONS} simulations, best of {repetitions}, {numba.config.NUMBA_NUM_THREADS} cores")
     cases = [(network, batch) for network in networks.values() for batch in BATCHES]
     searches = _table((measure_search(*case, repetitions) for case in cases), SEARCH_COLUMNS, quiet)
     if not quiet:

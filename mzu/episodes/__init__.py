@@ -1,0 +1,1 @@
+"""Episodes, and where they come from: RL Unplugged, DQN Replay, Minari, own arrays; and what to check before use."""

@@ -1,0 +1,89 @@
+"""Files of datasets: written whole or not at all, and found together with what is missing of their set.
+
+Sets of files are named as TensorFlow names them, `train-00007-of-00100`. Notebook 09_real_data.
+"""
+
+import contextlib
+import gzip
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from mzu.episodes.faults import Fault, MissingFiles, OnFault
+
+SHARD = re.compile(r"(?P<prefix>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})")
+# What Python raises when compressed bytes are cut off, altered, or no GZIP at all.
+GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+@contextlib.contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """A temporary path to write a file or a folder to; it takes the name `path` only after all is safely on the disk.
+
+    Whatever goes wrong before, nothing half-written ever stands under the final name.
+    """
+    path = Path(path)
+    if path.is_dir() and any(path.iterdir()):
+        raise ValueError(f"The folder {path} exists and is not empty; choose another name, or remove it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    _remove(temporary)  # what a killed process of the same number may have left
+    try:
+        yield temporary
+        if temporary.is_dir():
+            for file in sorted(temporary.rglob("*")):
+                _flush_to_disk(file)
+            if path.is_dir():
+                path.rmdir()
+        _flush_to_disk(temporary)
+        os.replace(temporary, path)
+        _flush_to_disk(path.parent)
+    finally:
+        _remove(temporary)
+
+
+def shard_name(prefix: str, index: int, count: int) -> str:
+    return f"{prefix}-{index:05d}-of-{count:05d}"
+
+
+def find_shards(folder: Path, prefix: str, on_fault: OnFault) -> list[Path]:
+    """The files `<prefix>-<i>-of-<n>` of a folder in order; a set that is not complete is a fault."""
+    matches = [(SHARD.fullmatch(path.name), path) for path in sorted(folder.iterdir()) if path.is_file()]
+    found = [(match, path) for match, path in matches if match and re.fullmatch(prefix, match["prefix"])]
+    groups: dict[tuple[str, int], set[int]] = {}
+    for match, _ in found:
+        groups.setdefault((match["prefix"], int(match["count"])), set()).add(int(match["index"]))
+    for (name, count), indices in groups.items():
+        missing = sorted(set(range(count)) - indices)
+        if missing:
+            names = ", ".join(shard_name(name, index, count) for index in missing[:3])
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            what = f"{len(missing)} of the {count} files of the set are missing: {names}{more}"
+            on_fault(MissingFiles(f"{what}; download them, or pass skip_bad (--skip-bad) to read the others", folder))
+    return [path for _, path in found]
+
+
+def check_not_empty(path: Path) -> None:
+    """A fault for a file that is not there or has no bytes."""
+    if not path.is_file():
+        raise Fault("there is no such file", path)
+    if path.stat().st_size == 0:
+        raise Fault("the file is empty; download or write it again", path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _flush_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
