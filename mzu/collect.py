@@ -1,26 +1,31 @@
-"""`mzu collect`: record episodes of a random or heuristic policy, or of a mixture of both, as a dataset of one's own.
+"""`mzu collect`: record episodes of a random, heuristic or trained policy, or of a mixture, as a dataset of one's own.
 
 Episode i depends only on the seed and on i, so that more episodes of the same seed begin with the same ones.
 """
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
+from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.environments.make import make
 from mzu.environments.policies import heuristic_policy, noisy_policy, random_policy
 from mzu.episodes.episode import Episode
 
-POLICIES = ("random", "heuristic", "mixture")
+POLICIES = ("random", "heuristic", "mixture", "trained")
 
 
 def add_arguments(parser) -> None:
     parser.add_argument("id", help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong")
     parser.add_argument("--policy", choices=POLICIES, default="random",
                         help="mixture: the heuristic, with another share of noise in every episode")  # fmt: skip
+    parser.add_argument("--network", type=Path, metavar="FILE.keras", help="the network that --policy trained plays")
+    parser.add_argument("--set", action="append", default=[], metavar="search.FIELD=VALUE",
+                        help="a setting of the search that --policy trained plays with; may be repeated")  # fmt: skip
     parser.add_argument("--episodes", type=int, default=10, help="how many (default 10)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.npz", help="where to write them")
     parser.add_argument("--seed", type=int, default=0, help="(default 0)")
@@ -49,10 +54,15 @@ def run(arguments) -> int:
     options = dict(_option(text) for text in arguments.option)
     if arguments.id.startswith("atari:"):
         options.setdefault("stack", 1)  # Frames are stored once and stacked when they are read.
-    settings = (arguments.policy, arguments.episodes, arguments.seed, arguments.noise, arguments.sticky)
+    if (arguments.policy == "trained") != (arguments.network is not None):
+        raise ValueError("--policy trained and --network FILE.keras belong together; give both or neither")
+    settings = (arguments.episodes, arguments.seed, arguments.noise, arguments.sticky)
     with make(arguments.id, **options) as environment:
+        policy = arguments.policy
+        if policy == "trained":
+            policy = trained_policy(environment, arguments.network, Config().override(*arguments.set))
         # disable=None: no bar where the output is not a terminal.
-        bar = tqdm(collect(environment, *settings), total=arguments.episodes, unit="episode", disable=None)
+        bar = tqdm(collect(environment, policy, *settings), total=arguments.episodes, unit="episode", disable=None)
         returns, lengths = [], []
         write_npz(arguments.out, _until_interrupted(bar, returns, lengths))
     print(
@@ -67,7 +77,7 @@ def run(arguments) -> int:
 
 def collect(
     environment: Environment,
-    policy: str = "random",
+    policy="random",
     episodes: int = 10,
     seed: int = 0,
     noise: float = 0.0,
@@ -80,15 +90,45 @@ def collect(
     "heuristic"  the environment's heuristic; with probability `noise` at each step a random action
     "mixture"    the same, with a probability drawn anew for every episode, uniformly from [noise, 1]: from the
                  heuristic to random play, which is what offline learning has to sort out
+    a function   `policy(observation, rng) -> action`, such as `trained_policy(...)`; `noise` as for the heuristic
     """
-    if policy not in POLICIES:
-        raise ValueError(f"policy is {policy!r}, but must be one of {', '.join(POLICIES)}")
-    act = random_policy(environment) if policy == "random" else heuristic_policy(environment)
+    if callable(policy):
+        act, policy = policy, "trained"
+    elif policy == "random":
+        act = random_policy(environment)
+    elif policy in ("heuristic", "mixture"):
+        act = heuristic_policy(environment)
+    else:
+        raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture or a function")
     for index in range(episodes):
         rng = np.random.default_rng([seed, index])
         share = rng.uniform(noise, 1) if policy == "mixture" else noise
         source = f"{environment.id}, {policy}, noise {share:.2f}, seed {seed}, episode {index}"
         yield record(environment, noisy_policy(environment, act, share, sticky), rng, source)
+
+
+def trained_policy(environment: Environment, path: Path, config: Config):
+    """Plays the saved network at `path` by search: the most visited action of every step, scale min(scale, 0.05)."""
+    from mzu.networks.compile_model import model_for_search
+    from mzu.networks.saving import load_network
+    from mzu.search.search import sample_actions, search
+
+    network = load_network(path)
+    if network.spaces != environment.spaces:
+        raise ValueError(f"{path} was made for {network.spaces}, but {environment.id} has {environment.spaces}")
+    settings = config.search
+    if network.spaces.continuous and settings.num_sampled_actions is None:
+        settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
+    settings = dataclasses.replace(settings, dirichlet_fraction=0.0)
+    model = model_for_search(network, config.evaluation.max_policy_scale)
+
+    def act(observation, rng):
+        legal = environment.legal_actions()
+        result = search(model, observation[None], settings, rng, legal_actions=None if legal is None else legal[None])
+        action = sample_actions(result, 0, rng)[0]
+        return action if network.spaces.continuous else int(action)
+
+    return act
 
 
 def record(environment: Environment, policy, rng: np.random.Generator, source: str = "") -> Episode:

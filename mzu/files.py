@@ -1,25 +1,34 @@
-"""Crash-safe writing: a file appears under its final name whole or not at all, whatever happens in between."""
+"""Crash-safe writing: a file or folder appears under its final name whole or not at all, whatever happens."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterator
 
 
-def replace_file(path: str | os.PathLike, write: Callable[[pathlib.Path], None]) -> None:
-    """Replaces `path` by what `write(temporary_path)` writes; after a crash it is the old file or the new one.
+@contextlib.contextmanager
+def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A temporary path to write a file or a folder to; it takes the name `path` only after all is safely on the disk.
 
-    The temporary file lies in a folder of its own beside `path`, so that renaming it is one step for the file system,
-    and keeps its name, from which some writers take the format.
+    After a crash `path` is the old file or the new one. The temporary path lies in a folder of its own beside `path`,
+    so that renaming it is one step for the file system, and has its name, from which some writers take the format.
     """
     path = pathlib.Path(path)
+    if path.is_dir() and any(path.iterdir()):
+        raise ValueError(f"The folder {path} exists and is not empty; choose another name, or remove it")
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
     try:
         temporary = folder / path.name
-        write(temporary)
+        yield temporary
         # The content must reach the disk before the name does, or a power cut leaves an empty file under it.
+        if temporary.is_dir():
+            for file in sorted(temporary.rglob("*")):
+                _flush_to_disk(file)
+            if path.is_dir():
+                path.rmdir()
         _flush_to_disk(temporary)
         os.replace(temporary, path)
         _flush_to_disk(path.parent)

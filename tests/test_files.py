@@ -9,19 +9,16 @@ import time
 import pytest
 
 from mzu import files
-from mzu.files import replace_file
+from mzu.files import written_whole
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
-    def fail(temporary):
+    with pytest.raises(OSError, match="disk full"), written_whole(path) as temporary:
         temporary.write_text("half of the n")
         raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        replace_file(path, fail)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -31,7 +28,8 @@ def test_a_file_reaches_the_disk_before_its_final_name_and_its_folder_after(tmp_
     monkeypatch.setattr(files, "_flush_to_disk", lambda path: events.append(("flush", path.name)))
     rename = os.replace
     monkeypatch.setattr(os, "replace", lambda old, new: (events.append(("rename", new.name)), rename(old, new)))
-    replace_file(tmp_path / "file", lambda temporary: temporary.write_text("new"))
+    with written_whole(tmp_path / "file") as temporary:
+        temporary.write_text("new")
     assert events == [("flush", "file"), ("rename", "file"), ("flush", tmp_path.name)]
     assert (tmp_path / "file").read_text() == "new"
 
@@ -41,13 +39,11 @@ def test_a_process_killed_while_it_writes_leaves_the_old_file_whole(tmp_path):
     path = tmp_path / "file"
     code = """
 import sys, time
-from mzu.files import replace_file
-def write(temporary):
-    with open(temporary, "w") as file:
+from mzu.files import written_whole
+for number in range(10**6):
+    with written_whole(sys.argv[1]) as temporary, open(temporary, "w") as file:
         for _ in range(1000):
             file.write("line\\n"); file.flush()
-for number in range(10**6):
-    replace_file(sys.argv[1], write)
     if number == 0: print("started", flush=True)
 """
     child = subprocess.Popen([sys.executable, "-c", code, path], stdout=subprocess.PIPE)

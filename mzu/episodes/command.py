@@ -11,7 +11,7 @@ from pathlib import Path
 import tqdm
 
 from mzu.episodes.dataset import EpisodeDataset, load_episodes
-from mzu.episodes.files import written_whole
+from mzu.files import written_whole
 
 TARGETS = ("npz", "rlu", "rlu_atari", "minari")
 

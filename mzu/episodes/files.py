@@ -1,15 +1,11 @@
-"""Files of datasets: written whole or not at all, and found together with what is missing of their set.
+"""The files of a dataset, found together with what is missing of their set.
 
 Sets of files are named as TensorFlow names them, `train-00007-of-00100`. Notebook 09_real_data.
 """
 
-import contextlib
 import gzip
-import os
 import re
-import shutil
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from mzu.episodes.faults import Fault, MissingFiles, OnFault
@@ -17,32 +13,6 @@ from mzu.episodes.faults import Fault, MissingFiles, OnFault
 SHARD = re.compile(r"(?P<prefix>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})")
 # What Python raises when compressed bytes are cut off, altered, or no GZIP at all.
 GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
-
-
-@contextlib.contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
-    """A temporary path to write a file or a folder to; it takes the name `path` only after all is safely on the disk.
-
-    Whatever goes wrong before, nothing half-written ever stands under the final name.
-    """
-    path = Path(path)
-    if path.is_dir() and any(path.iterdir()):
-        raise ValueError(f"The folder {path} exists and is not empty; choose another name, or remove it")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    _remove(temporary)  # what a killed process of the same number may have left
-    try:
-        yield temporary
-        if temporary.is_dir():
-            for file in sorted(temporary.rglob("*")):
-                _flush_to_disk(file)
-            if path.is_dir():
-                path.rmdir()
-        _flush_to_disk(temporary)
-        os.replace(temporary, path)
-        _flush_to_disk(path.parent)
-    finally:
-        _remove(temporary)
 
 
 def shard_name(prefix: str, index: int, count: int) -> str:
@@ -72,18 +42,3 @@ def check_not_empty(path: Path) -> None:
         raise Fault("there is no such file", path)
     if path.stat().st_size == 0:
         raise Fault("the file is empty; download or write it again", path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _flush_to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

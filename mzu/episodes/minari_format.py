@@ -15,7 +15,7 @@ import numpy as np
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.episodes.faults import Fault, OnFault, raise_fault
-from mzu.episodes.files import written_whole
+from mzu.files import written_whole
 
 
 class LossyImages(UserWarning):

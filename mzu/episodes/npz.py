@@ -15,7 +15,8 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 from mzu.episodes.faults import Fault, OnFault, raise_fault
-from mzu.episodes.files import check_not_empty, written_whole
+from mzu.episodes.files import check_not_empty
+from mzu.files import written_whole
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Episode) if field.name != "source")
 NEEDED = ("observations", "actions", "rewards", "terminated", "truncated")

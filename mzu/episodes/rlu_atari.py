@@ -22,8 +22,9 @@ from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.episodes.example import Fields, byte_strings, decode, encode, floats, integers
 from mzu.episodes.faults import TRANSITION_FIELDS, Fault, OnFault, ShuffledTransitions, raise_fault
-from mzu.episodes.files import shard_name, written_whole
+from mzu.episodes.files import shard_name
 from mzu.episodes.tfrecord import RecordWriter, read_records
+from mzu.files import written_whole
 
 SIZE = 84
 FULL_ACTION_SET = 18

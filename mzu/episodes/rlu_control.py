@@ -16,8 +16,9 @@ from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.episodes.example import Fields, decode, encode, floats
 from mzu.episodes.faults import TRANSITION_FIELDS, Fault, OnFault, ShuffledTransitions, raise_fault
-from mzu.episodes.files import shard_name, written_whole
+from mzu.episodes.files import shard_name
 from mzu.episodes.tfrecord import RecordWriter, read_records
+from mzu.files import written_whole
 
 ACTION_DIMENSIONS = {
     "cartpole_swingup": 1,

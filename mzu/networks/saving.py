@@ -16,7 +16,7 @@ import keras
 
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
-from mzu.files import replace_file
+from mzu.files import written_whole
 from mzu.networks.network import Network, build_network
 
 KERAS, WEIGHTS = ".keras", ".weights.h5"
@@ -30,8 +30,7 @@ def save_network(network: Network, path: str | os.PathLike) -> None:
     name = _without_suffix(path)
     text = _describe(network)
     container = _container(network)
-
-    def write(temporary: pathlib.Path) -> None:
+    with written_whole(path) as temporary:
         if path.name.endswith(KERAS):
             container.save(temporary)
             with zipfile.ZipFile(temporary, "a") as archive:
@@ -40,9 +39,8 @@ def save_network(network: Network, path: str | os.PathLike) -> None:
             container.save_weights(temporary)
             with h5py.File(temporary, "a") as file:
                 file.attrs[DESCRIPTION] = text
-
-    replace_file(path, write)
-    replace_file(path.with_name(name + ".json"), lambda temporary: temporary.write_text(text))
+    with written_whole(path.with_name(name + ".json")) as temporary:
+        temporary.write_text(text)
 
 
 def load_network(path: str | os.PathLike) -> Network:

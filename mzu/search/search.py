@@ -17,7 +17,7 @@ from mzu.search import batch as batched
 from mzu.search.history import History, replay
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, Settings
 from mzu.search.randomness import draw_randomness
-from mzu.search.tree import ROOT, Tree, new_tree, without_hidden
+from mzu.search.tree import ROOT, Tree, new_tree, root_actions, without_hidden
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ def search(
     # Copies, so that who keeps these numbers does not keep the whole tree with them.
     visits = tree.edges["visits"][:, ROOT].copy()
     return SearchResult(
-        policy=visits / visits.sum(axis=1, keepdims=True),
+        policy=visits / config.num_simulations,  # every simulation takes one of the root's edges
         value=tree.nodes["value"][:, ROOT].copy(),
-        actions=tree.actions[:, ROOT].copy(),
+        actions=root_actions(tree),
         visits=visits,
         prior=tree.edges["prior"][:, ROOT].copy(),
         injected=inputs.slots,

@@ -81,6 +81,15 @@ def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, acti
     )
 
 
+def root_actions(tree: Tree) -> np.ndarray:
+    """[B, K] or [B, K, D]: a copy of `tree.actions` at the roots."""
+    if tree.action_vector.shape[-1] or tree.action_index.size:
+        return tree.actions[:, ROOT].copy()
+    actions = np.empty((len(tree.edges), tree.edges.shape[2]), np.int32)
+    actions[:] = np.arange(tree.edges.shape[2])
+    return actions
+
+
 def without_hidden(tree: Tree) -> Tree:
     """The same tree for kernels that never look at hidden states, so that they are compiled once for all models."""
     return tree._replace(hidden=np.zeros((len(tree.nodes), 0, 0), np.float32))

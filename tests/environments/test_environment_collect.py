@@ -5,7 +5,7 @@ import pytest
 
 import mzu.collect
 from mzu.cli import main
-from mzu.collect import collect, record
+from mzu.collect import collect, record, trained_policy
 from mzu.environments.make import make
 from mzu.episodes.npz import read_npz
 
@@ -123,3 +123,46 @@ def test_a_crash_leaves_no_file(tmp_path, monkeypatch):
     with pytest.raises(MemoryError):
         main(["collect", "catch", "--out", str(tmp_path / "a.npz")])
     assert list(tmp_path.iterdir()) == []
+
+
+def saved_network(folder, id="identity"):
+    from mzu.config import NetworkConfig
+    from mzu.networks.network import build_network
+    from mzu.networks.saving import save_network
+
+    config = NetworkConfig(width=16, num_blocks=0, value_support=5, reward_support=5)
+    network = build_network(config, make(id).spaces)
+    save_network(network, folder / "network.keras")
+    return network, folder / "network.keras"
+
+
+def test_a_trained_network_plays_by_search_what_it_has_learned(tmp_path):
+    """Identity pays for repeating the observation; a policy head that copies it is the trained network."""
+    from mzu.config import Config
+    from mzu.networks.saving import save_network
+
+    network, path = saved_network(tmp_path)
+    size = network.spaces.num_actions
+    first, head = network.representation.get_layer("first"), network.prediction.get_layer("policy")
+    first.kernel.assign(np.eye(network.spaces.observation_shape[0], 16))
+    head.kernel.assign(20 * np.eye(16, size))
+    save_network(network, path)
+    environment = make("identity")
+    policy = trained_policy(environment, path, Config().override("search.num_simulations=4"))
+    (episode,) = collect(environment, policy, episodes=1, seed=0)
+    assert episode.total_reward == len(episode)
+    (noisy,) = collect(environment, policy, episodes=1, seed=0, noise=1.0)
+    assert noisy.total_reward < len(noisy)
+
+
+def test_the_command_plays_a_saved_network_and_refuses_one_of_another_world(tmp_path, capsys):
+    _, path = saved_network(tmp_path)
+    out = tmp_path / "data.npz"
+    command = ["collect", "identity", "--policy", "trained", "--episodes", "2", "--out", str(out)]
+    assert main(command) == 2
+    assert "--policy trained and --network FILE.keras belong together" in capsys.readouterr().err
+    assert main([*command, "--network", str(path), "--set", "search.num_simulations=2"]) == 0
+    assert out.exists() and "2 episodes of identity" in capsys.readouterr().out
+    other = ["collect", "CartPole-v1", "--policy", "trained", "--out", str(tmp_path / "x.npz"), "--network", str(path)]
+    assert main(other) == 2
+    assert "was made for" in capsys.readouterr().err

@@ -18,12 +18,12 @@ from mzu import load_episodes
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.episodes.example import decode, encode
-from mzu.episodes.files import written_whole
 from mzu.episodes.minari_format import LossyImages, write_minari
 from mzu.episodes.npz import write_npz
 from mzu.episodes.rlu_atari import write_atari
 from mzu.episodes.rlu_control import control_task, own_task, write_control
 from mzu.episodes.tfrecord import RecordWriter, masked_crc, read_records
+from mzu.files import written_whole
 
 
 def searched_episode():
@@ -119,7 +119,7 @@ def test_an_older_file_stays_until_the_new_one_is_complete(tmp_path):
 def test_kill_in_the_middle_of_writing_leaves_nothing_under_the_final_name(tmp_path):
     code = """
 import os, signal, sys
-from mzu.episodes.files import written_whole
+from mzu.files import written_whole
 with written_whole(sys.argv[1]) as temporary:
     temporary.write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -127,7 +127,7 @@ with written_whole(sys.argv[1]) as temporary:
     process = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.npz")])
     assert process.returncode == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
-    assert left.name.startswith(".a.npz.") and left.name.endswith(".partial")
+    assert left.name.startswith(".a.npz.") and left.name.endswith(".tmp")
     with pytest.raises(ValueError, match=r"holds no \.npz"):
         load_episodes(tmp_path)
 
