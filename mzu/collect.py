@@ -134,7 +134,8 @@ def trained_policy(environment: Environment, path: Path, config: Config):
 def record(environment: Environment, policy, rng: np.random.Generator, source: str = "") -> Episode:
     """One episode of `policy(observation, rng) -> action`, from a reset to the end."""
     # From a number that `rng` draws, not from the seed itself: the environment must not draw the policy's numbers.
-    observation = environment.reset(seed=int(rng.integers(2**31)))
+    seed = int(rng.integers(2**31))
+    observation = environment.reset(seed=seed)
     observations, actions, rewards, ended = [observation], [], [], False
     while not ended:
         action = policy(observation, rng)
@@ -150,6 +151,7 @@ def record(environment: Environment, policy, rng: np.random.Generator, source: s
         rewards=np.array(rewards, np.float32),
         terminated=terminated,
         truncated=truncated,
+        seed=seed,
         source=source,
     )
 

@@ -92,10 +92,13 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> Iterat
 
 
 def _matching_starts(environment, episodes: list[Episode]) -> Iterator[tuple[int, int]]:
-    """(episode, seed) where the environment starts in the stored observation, among the first few seeds."""
+    """(episode, seed) where the environment starts in the stored observation: its own seed, or one of the first few."""
     shape = environment.spaces.observation_shape
     if episodes[0].observations.shape[1:] != shape:
         return
+    for number, episode in enumerate(episodes):
+        if episode.seed is not None and np.allclose(environment.reset(seed=episode.seed), episode.observations[0]):
+            yield number, episode.seed
     for seed in range(_TRIED_SEEDS if len(shape) == 1 else 2):  # emulators take long to begin
         observation = environment.reset(seed=seed)
         for number, episode in enumerate(episodes):

@@ -22,6 +22,7 @@ class Episode:
     pi       search_policy   [T, K] or None              visit distribution, once the positions were searched
              search_actions  [T, K, D] or [T, K]         the actions it is about, where actions are sampled
     nu       search_value    [T] or None                 search value
+             seed            int or None                 what the environment was reset with, where that is known
              source          text                        where it came from, for messages: file, record
 
     Arrays are read-only, and so is the episode; `dataclasses.replace` makes a changed copy.
@@ -35,6 +36,7 @@ class Episode:
     search_policy: np.ndarray | None = None
     search_actions: np.ndarray | None = None
     search_value: np.ndarray | None = None
+    seed: int | None = None
     source: str = ""
 
     def __post_init__(self):

@@ -167,6 +167,10 @@ def _episode(archive, names: set[str], number: str, path: Path, record: int) -> 
                 f"the array must be one bool, but is {fields[end].dtype} {fields[end].shape}", path, record, end
             )
         fields[end] = bool(fields[end])
+    if "seed" in fields:
+        if fields["seed"].shape != () or fields["seed"].dtype.kind not in "iu":
+            raise Fault("the array must be one whole number", path, record, "seed")
+        fields["seed"] = int(fields["seed"])
     return _checked(path=path, record=record, **fields)
 
 

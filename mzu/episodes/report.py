@@ -105,6 +105,7 @@ h3 {{ margin: 0.3em 0 }} dt {{ font-weight: bold; float: left; width: 9em }} dd 
 def _plots(report: Report) -> str:
     """The plots as SVG text; drawn without pyplot, so that nothing changes for a notebook that calls this."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     statistics = report.statistics
     figure = Figure(figsize=(10, 6.5), layout="constrained")
@@ -126,6 +127,7 @@ def _plots(report: Report) -> str:
         shares = statistics.action_counts / statistics.action_counts.sum()
         actions.bar(range(len(shares)), shares, color=_BLUE)
         actions.set(title="How often each action was taken", xlabel="action", ylabel="share of steps")
+        actions.xaxis.set_major_locator(MaxNLocator(integer=True))
     if report.alignment is None:
         alignment.text(0.5, 0.5, "too few different rewards to tell", ha="center", va="center")
         alignment.set_axis_off()

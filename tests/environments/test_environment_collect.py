@@ -1,5 +1,7 @@
 """`mzu collect` records what happened, the same for the same seed, and writes it whole or not at all."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import mzu.collect
 from mzu.cli import main
 from mzu.collect import collect, record, trained_policy
 from mzu.environments.make import make
-from mzu.episodes.npz import read_npz
+from mzu.episodes.npz import read_npz, write_npz
 
 
 def same(first, second):
@@ -166,3 +168,16 @@ def test_the_command_plays_a_saved_network_and_refuses_one_of_another_world(tmp_
     other = ["collect", "CartPole-v1", "--policy", "trained", "--out", str(tmp_path / "x.npz"), "--network", str(path)]
     assert main(other) == 2
     assert "was made for" in capsys.readouterr().err
+
+
+def test_collected_data_can_be_replayed_and_a_misaligned_copy_cannot(tmp_path, capsys):
+    """The seed of every episode is stored, so the doctor can take the stored actions again."""
+    path = tmp_path / "data.npz"
+    write_npz(path, collect(make("catch"), "mixture", episodes=4, seed=5))
+    assert all(episode.seed is not None for episode in read_npz(path))
+    assert main(["data", "check", str(path), "--env", "catch"]) == 0
+    assert "catch gives the same rewards for the same actions" in capsys.readouterr().out
+    late = [dataclasses.replace(episode, rewards=np.roll(episode.rewards, 1)) for episode in read_npz(path)]
+    write_npz(tmp_path / "late.npz", late)
+    assert main(["data", "check", str(tmp_path / "late.npz"), "--env", "catch"]) == 1
+    assert "catch gives other rewards for the same actions" in capsys.readouterr().out
