@@ -23,6 +23,7 @@ _KERNEL_SOURCES = (
     "search/*.py",
     *("networks/compiled.py", "networks/vectorised.py", "networks/constants.py"),
     "bench/search.py",
+    "episodes/tfrecord.py",
 )
 _OPTIONS = {
     "no_cfunc_wrapper": True,
