@@ -87,7 +87,8 @@ assert count(1000) == 1000, f"a count that should be 1000 is {count(1000)}"
 SEARCH = """
 import numpy
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel, random_weights
+from mzu.networks.compiled import CompiledModel
+from mzu.networks.weights import random_weights
 from mzu.search.search import search
 rng = numpy.random.default_rng(0)
 model = CompiledModel(random_weights(rng, observation_size=3, actions=2, width=16, num_blocks=1))

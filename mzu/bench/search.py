@@ -12,7 +12,8 @@ import threadpoolctl
 from mzu.bench.timing import best_times
 from mzu.compilation import kernel
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel, random_weights
+from mzu.networks.compiled import CompiledModel
+from mzu.networks.weights import random_weights
 from mzu.search.batch import add_node
 from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, Inputs, select

@@ -74,6 +74,7 @@ class StateAlignment:
         self._rows = []
 
     def add(self, episode: Episode) -> None:
+        """Takes an episode's states, actions and rewards into account, until there are enough."""
         if self.steps >= MOST_STEPS or len(episode) < 8 or episode.observations.ndim != 2:
             return
         first, last = -min(SHIFTS), min(len(episode) - max(SHIFTS), MOST_STEPS)

@@ -51,6 +51,7 @@ def run(arguments) -> int:
 
 
 def run_info(arguments) -> int:
+    """Numbers about a dataset: episodes, steps, returns, ends, observations, actions, files."""
     from mzu.episodes.report import summary_text
     from mzu.episodes.statistics import Statistics
 
@@ -65,6 +66,7 @@ def run_info(arguments) -> int:
 
 
 def run_check(arguments) -> int:
+    """The dataset doctor, as text and as a page; 1 where training on the data would be wrong."""
     from mzu.episodes.check import check_dataset
     from mzu.episodes.report import report_html, report_text
 
@@ -84,6 +86,7 @@ def run_check(arguments) -> int:
 
 
 def run_convert(arguments) -> int:
+    """A dataset in another format, written whole or not at all."""
     dataset = _load(arguments, arguments.skip_bad)
     target = Path(arguments.target)
     format = arguments.format or ("npz" if target.suffix == ".npz" else None)

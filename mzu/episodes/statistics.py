@@ -51,6 +51,7 @@ class Statistics:
         return sum(self.lengths)
 
     def add(self, episode: Episode) -> None:
+        """Counts one more episode."""
         number = len(self.lengths)
         self.lengths.append(len(episode))
         self.returns.append(episode.total_reward)
@@ -117,6 +118,7 @@ class JpegTraces:
         self._aligned = self._moved = 0
 
     def add(self, episode: Episode) -> None:
+        """Looks at an episode's frames, until there are enough."""
         shape = episode.observations.shape
         if self.frames >= self.MOST_FRAMES or len(shape) != 4 or min(shape[1:3]) < 24:
             return

@@ -6,9 +6,10 @@ compiled search. Notebook 03_search uses it.
 
 import math
 
-from mzu.networks.compiled import CompiledModel, Dense, NetworkWeights, Norm, TrunkWeights
+from mzu.networks.compiled import CompiledModel
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network
+from mzu.networks.weights import Dense, NetworkWeights, Norm, TrunkWeights
 
 
 def model_for_search(network: Network, max_policy_scale: float = math.inf) -> CompiledModel | KerasModel:

@@ -9,7 +9,8 @@ from mzu import cli
 from mzu.bench import search as bench
 from mzu.bench.timing import best_times
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel, random_weights
+from mzu.networks.compiled import CompiledModel
+from mzu.networks.weights import random_weights
 from mzu.search.search import search
 
 

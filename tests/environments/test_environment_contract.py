@@ -118,10 +118,12 @@ def test_an_action_outside_the_space_is_refused_in_a_sentence(id, action, senten
 
 
 def test_numpy_integers_are_actions():
-    environment = make("catch")
-    environment.reset(0)
-    environment.step(np.int64(2))
-    environment.step(np.array(2, np.uint8))
+    boards = []
+    for action in (2, np.int64(2), np.array(2, np.uint8)):
+        environment = make("catch")
+        environment.reset(0)
+        boards.append(environment.step(action)[0])
+    assert np.array_equal(boards[0], boards[1]) and np.array_equal(boards[0], boards[2])
 
 
 @pytest.mark.parametrize(
