@@ -39,6 +39,7 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
+    """Plays and writes the episodes; 130 where Ctrl-C ended it early, with the complete episodes written."""
     from tqdm import tqdm
 
     from mzu.episodes.npz import write_npz

@@ -19,6 +19,7 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
+    """Builds the networks and prints them."""
     config = Config().override(*arguments.set)
     if arguments.batch < 1:
         raise ValueError(f"--batch is {arguments.batch}, but must be at least 1")

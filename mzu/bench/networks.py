@@ -48,6 +48,7 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
+    """Measures every size and prints two tables, searches and training steps, or the records as JSON."""
     if arguments.repetitions < 1:
         raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
     quiet, repetitions = arguments.json, arguments.repetitions

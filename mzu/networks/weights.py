@@ -86,6 +86,7 @@ class PackedNetwork(NamedTuple):
 
 
 def pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
+    """The weights in the kernels' layout, checked to be finite; `max_scale` caps the Gaussian policy's scale."""
     # New arrays every time: a search in another thread may still be reading the old ones.
     width = weights.dynamics.first.kernel.shape[1]
     depth = padded(width)
