@@ -13,25 +13,32 @@ import numpy as np
 from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.environments.make import make
+from mzu.environments.players import draw_player
 from mzu.environments.policies import heuristic_policy, noisy_policy, random_policy
+from mzu.episodes.embedded import RECIPES, recipe
 from mzu.episodes.episode import Episode
 
-POLICIES = ("random", "heuristic", "mixture", "trained")
+POLICIES = ("random", "heuristic", "mixture", "players", "trained")
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("id", help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong")
-    parser.add_argument("--policy", choices=POLICIES, default="random",
-                        help="mixture: the heuristic, with another share of noise in every episode")  # fmt: skip
+    parser.add_argument(
+        "id", nargs="?", help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong"
+    )
+    parser.add_argument("--recipe", metavar="NAME",
+                        help=f"make an embedded dataset again: {', '.join(RECIPES)}; says all but --out")  # fmt: skip
+    parser.add_argument("--policy", choices=POLICIES,
+                        help="(default random) mixture: the heuristic, with another share of noise in every episode; "
+                        "players: several mediocre ones in turn")  # fmt: skip
     parser.add_argument("--network", type=Path, metavar="FILE.keras", help="the network that --policy trained plays")
     parser.add_argument("--set", action="append", default=[], metavar="search.FIELD=VALUE",
                         help="a setting of the search that --policy trained plays with; may be repeated")  # fmt: skip
-    parser.add_argument("--episodes", type=int, default=10, help="how many (default 10)")
+    parser.add_argument("--episodes", type=int, help="how many (default 10)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE.npz", help="where to write them")
-    parser.add_argument("--seed", type=int, default=0, help="(default 0)")
-    parser.add_argument("--noise", type=float, default=0.0, metavar="P",
+    parser.add_argument("--seed", type=int, help="(default 0)")
+    parser.add_argument("--noise", type=float, metavar="P",
                         help="probability of a random action at each step (default 0)")  # fmt: skip
-    parser.add_argument("--sticky", type=float, default=0.0, metavar="P",
+    parser.add_argument("--sticky", type=float, metavar="P",
                         help="probability of repeating the last action at each step (default 0)")  # fmt: skip
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                         help="an option of the environment, such as dimensions=3; may be repeated")  # fmt: skip
@@ -44,6 +51,7 @@ def run(arguments) -> int:
 
     from mzu.episodes.npz import write_npz
 
+    _fill_in(arguments)
     if arguments.episodes < 1:
         raise ValueError(f"--episodes is {arguments.episodes}, but must be at least 1")
     if arguments.out.suffix != ".npz":
@@ -91,6 +99,7 @@ def collect(
     "heuristic"  the environment's heuristic; with probability `noise` at each step a random action
     "mixture"    the same, with a probability drawn anew for every episode, uniformly from [noise, 1]: from the
                  heuristic to random play, which is what offline learning has to sort out
+    "players"    one of the environment's players (players.py), drawn anew for every episode, with noise of its own
     a function   `policy(observation, rng) -> action`, such as `trained_policy(...)`; `noise` as for the heuristic
     """
     if callable(policy):
@@ -99,13 +108,21 @@ def collect(
         act = random_policy(environment)
     elif policy in ("heuristic", "mixture"):
         act = heuristic_policy(environment)
+    elif policy == "players":
+        if noise or sticky:
+            raise ValueError(
+                "noise and sticky do not apply: the players have their own, see mzu/environments/players.py"
+            )
     else:
-        raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture or a function")
+        raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture, players or a function")
     for index in range(episodes):
         rng = np.random.default_rng([seed, index])
-        share = rng.uniform(noise, 1) if policy == "mixture" else noise
-        source = f"{environment.id}, {policy}, noise {share:.2f}, seed {seed}, episode {index}"
-        yield record(environment, noisy_policy(environment, act, share, sticky), rng, source)
+        if policy == "players":
+            name, play = draw_player(environment, rng)
+        else:
+            share = rng.uniform(noise, 1) if policy == "mixture" else noise
+            name, play = f"{policy}, noise {share:.2f}", noisy_policy(environment, act, share, sticky)
+        yield record(environment, play, rng, f"{environment.id}, {name}, seed {seed}, episode {index}")
 
 
 def trained_policy(environment: Environment, path: Path, config: Config):
@@ -167,6 +184,22 @@ def _until_interrupted(episodes: Iterator[Episode], returns: list, lengths: list
     except KeyboardInterrupt:
         if not returns:
             raise
+
+
+def _fill_in(arguments) -> None:
+    """What the recipe says, or the defaults of what was not given."""
+    if (arguments.id is None) == (arguments.recipe is None):
+        raise ValueError("Give either the id of an environment or --recipe NAME")
+    said = {"policy": "random", "episodes": 10, "seed": 0, "noise": 0.0, "sticky": 0.0}
+    if arguments.recipe is not None:
+        made = recipe(arguments.recipe)
+        given = [name for name in (*said, "network", "option", "set") if getattr(arguments, name) not in (None, [])]
+        if given:
+            raise ValueError(f"--recipe {arguments.recipe} says what --{given[0]} is; leave --{given[0]} out")
+        said |= {"id": made.environment, "policy": "players", "episodes": made.episodes, "seed": made.seed}
+    for name, value in said.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
 
 
 def _option(text: str) -> tuple[str, object]:

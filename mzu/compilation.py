@@ -24,6 +24,7 @@ _KERNEL_SOURCES = (
     *("networks/compiled.py", "networks/vectorised.py", "networks/constants.py"),
     "bench/search.py",
     "episodes/tfrecord.py",
+    "replay/priorities.py",
 )
 _OPTIONS = {
     "no_cfunc_wrapper": True,

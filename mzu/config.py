@@ -47,6 +47,7 @@ class NetworkConfig:
     width: int | Literal["auto"] = 512  # Network Architecture: 512, images 256; "auto": caption of the DM Control table
     num_blocks: int = 10  # Network Architecture: representation and dynamics, two layers in each block
     prediction_blocks: int = 0  # our choice: 0 puts linear heads straight on the hidden state
+    frame_stack: int = 1  # images only: the last frames that make one observation; 4 in Atari (our choice)
     scale_hidden: bool = False  # MuZero min-max scales hidden states to [0, 1]; the paper has Layer Normalisation
     scalar_head: Literal["categorical", "regression"] = "categorical"  # MuZero
     value_support: int = 300  # MuZero: categories are the integers -300..300 of the transformed value
@@ -57,7 +58,7 @@ class NetworkConfig:
         if self.width != "auto":
             _at_least(self, 1, "width")
         _at_least(self, 0, "num_blocks", "prediction_blocks")
-        _at_least(self, 1, "value_support", "reward_support")
+        _at_least(self, 1, "frame_stack", "value_support", "reward_support")
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,13 @@ class ReplayConfig:
     segment_length: int = 500  # Other Hyperparameters: episodes are split into subsequences up to this length
     priority_exponent: float = 1.0  # Other Hyperparameters: alpha
     importance_exponent: float = 1.0  # Other Hyperparameters: beta
+    uniform_share: float = 0.1  # our choice: share of the batch drawn uniformly, which bounds the weights by 1 / share
+    start_size: int = 2000  # our choice: positions in the replay before the first learner step
 
     def __post_init__(self):
-        _at_least(self, 1, "capacity", "segment_length")
+        _at_least(self, 1, "capacity", "segment_length", "start_size")
         _at_least(self, 0, "priority_exponent", "importance_exponent")
+        _within(self, 0, 1, "uniform_share")
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,17 @@ class ReanalyseConfig:
     """How much of what is searched is stored data (paper, section "Reanalyse")."""
 
     fraction: float = 1.0  # Reanalyse: 0 only fresh games, 1 fully offline (MuZero Unplugged)
+    inject_actions: bool = True  # Offline RL and Continuous Action Spaces; discrete searches have all actions anyway
+    most_recent: float = 1.0  # Reanalyse, "Data Efficiency": weight of the most recent fresh games among the sources
+    demonstrations: float = 1.0  # Reanalyse, "Offline RL" and "Demonstrations": weight of the given dataset
+    highest_return: float = 0.0  # Reanalyse, "Exploitation": weight of the fresh games with the highest return
+    most_recent_steps: int = 1_000_000  # Reanalyse: N of "the N most recent interactions"; our choice of number
+    highest_return_steps: int = 100_000  # our choice
 
     def __post_init__(self):
         _within(self, 0, 1, "fraction")
+        _at_least(self, 0, "most_recent", "demonstrations", "highest_return")
+        _at_least(self, 1, "most_recent_steps", "highest_return_steps")
 
 
 @dataclass(frozen=True)
@@ -90,8 +102,13 @@ class ActingConfig:
 
     temperatures: tuple[float, ...] = (1.0, 0.5, 0.25)  # MuZero: exponent 1 / temperature on the visit counts
     temperature_ends: tuple[float, ...] = (0.5, 0.75)  # MuZero: shares of training at which the next one starts
+    games: int = 32  # our choice: fresh and stored games that are played in lockstep, one search for all
+    positions_per_step: float = 32.0  # our choice: positions searched per learner step
+    refresh_period: int = 1  # our choice: learner steps between two copies of the weights to the searching model
 
     def __post_init__(self):
+        _at_least(self, 1, "games", "refresh_period")
+        _positive(self, "positions_per_step")
         if len(self.temperature_ends) != len(self.temperatures) - 1:
             raise ValueError(
                 f"acting.temperature_ends has {len(self.temperature_ends)} entries, but {len(self.temperatures)} "
@@ -130,12 +147,28 @@ class LearningConfig:
 class EvaluationConfig:
     """How a trained agent is measured (paper, appendix "Evaluation")."""
 
-    episodes: int = 300  # Evaluation
+    episodes: int = 300  # Evaluation: at the end of training
     max_policy_scale: float = 0.05  # Evaluation: the Gaussian's scale is min(predicted, this)
+    select: Literal["policy", "value", "search"] = "search"  # Table "ablations": how actions are selected
+    period: int = 10_000  # our choice: learner steps between two points of the learning curve; 0: only at the end
+    period_episodes: int = 20  # our choice: episodes for each point of the learning curve
 
     def __post_init__(self):
-        _at_least(self, 1, "episodes")
+        _at_least(self, 1, "episodes", "period_episodes")
+        _at_least(self, 0, "period")
         _positive(self, "max_policy_scale")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """What a run leaves behind on the disk; nothing here changes what is learned."""
+
+    log_period: int = 100  # our choice: learner steps between two lines of the log
+    checkpoint_period: int = 10_000  # our choice: learner steps between two checkpoints
+    keep_checkpoints: int = 2  # our choice: the latest ones that stay, besides the best
+
+    def __post_init__(self):
+        _at_least(self, 1, "log_period", "checkpoint_period", "keep_checkpoints")
 
 
 @dataclass(frozen=True)
@@ -143,6 +176,9 @@ class Config:
     """Everything that defines a run. `Config()` is the paper's Atari setting."""
 
     seed: int = 0
+    environment: str | None = None  # an id that `make` understands; None trains on data without evaluation
+    data: str | None = None  # a dataset that `load_episodes` understands
+    data_root: str | None = None  # the folder below which a named dataset lies
     search: SearchConfig = field(default_factory=SearchConfig)
     network: NetworkConfig = field(default_factory=NetworkConfig)
     replay: ReplayConfig = field(default_factory=ReplayConfig)
@@ -150,6 +186,7 @@ class Config:
     acting: ActingConfig = field(default_factory=ActingConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    run: RunConfig = field(default_factory=RunConfig)
 
     def to_json(self) -> str:
         """The config as indented JSON text; `Config.from_json` reads it back to an equal config."""

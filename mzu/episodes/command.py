@@ -23,7 +23,9 @@ def add_arguments(parser) -> None:
     convert = actions.add_parser("convert", help="write a dataset in another format")
     for action in (info, check, convert):
         action.add_argument(
-            "source", metavar="SOURCE", help="a path, or rlu:TASK, rlu_atari:GAME, dqn_replay:GAME/RUN, minari:ID"
+            "source",
+            metavar="SOURCE",
+            help="a path, or embedded:NAME, rlu:TASK, rlu_atari:GAME, dqn_replay:GAME/RUN, minari:ID",
         )
         action.add_argument("--root", help="the folder that holds the downloaded files of a named dataset")
         action.add_argument("--reward-shift", type=int, default=0, help="move rewards this many steps later")

@@ -1,5 +1,6 @@
 """`load_episodes`: one call for every format; what it gives can be iterated again, one episode in memory at a time.
 
+    embedded:cartpole         in the package (embedded.py)
     rlu:cartpole_swingup      RL Unplugged, DM Control (rlu_control.py)
     rlu_atari:Asterix         RL Unplugged, Atari, all runs; `rlu_atari:Asterix/1` for one (rlu_atari.py)
     dqn_replay:Pong/1         DQN Replay, one run (dqn_replay.py)
@@ -19,6 +20,7 @@ import numpy as np
 
 from mzu.environments.spaces import Spaces
 from mzu.episodes import dqn_replay, minari_format, npz, rlu_atari, rlu_control
+from mzu.episodes.embedded import recipe
 from mzu.episodes.episode import Episode
 from mzu.episodes.faults import Fault, FaultCounter, OnFault, raise_fault
 from mzu.episodes.files import find_shards
@@ -32,7 +34,7 @@ class EpisodeDataset:
 
     attribute      meaning
     name           what was asked for
-    format         "rlu", "rlu_atari", "dqn_replay", "minari", "npz" or "arrays"
+    format         "embedded", "rlu", "rlu_atari", "dqn_replay", "minari", "npz" or "arrays"
     spaces         Spaces, where the format says them; `infer_spaces` finds them in the data
     files          the files in the order of reading
     keys           RL Unplugged's control tasks: the parts of an observation and their sizes, in order
@@ -152,7 +154,7 @@ def load_episodes(
     on_fault = counter if skip_bad else raise_fault
     if fraction != 1 and scheme != "dqn_replay":
         raise ValueError(f"fraction={fraction} applies to DQN Replay only; {source} is {scheme}")
-    if num_actions is not None and scheme in ("rlu", "minari"):
+    if num_actions is not None and scheme in ("embedded", "rlu", "minari"):
         raise ValueError(f"num_actions does not apply: {source} says itself which actions it has")
     parts = _OPENERS[scheme](name, path, on_fault, fraction=fraction, num_actions=num_actions)
     return EpisodeDataset(
@@ -170,6 +172,12 @@ def shift_rewards(episode: Episode, steps: int) -> Episode:
     else:
         rewards[:steps] = episode.rewards[-steps:]
     return dataclasses.replace(episode, rewards=rewards)
+
+
+def _open_embedded(name, path, on_fault, **_) -> dict:
+    made = recipe(name)
+    readers = [functools.partial(npz.read_npz, path)]
+    return {"readers": readers, "files": [path], "spaces": made.spaces, "num_episodes": made.episodes}
 
 
 def _open_rlu(name, path, on_fault, **_) -> dict:
@@ -234,6 +242,7 @@ def _open_npz(name, path, on_fault, num_actions, **_) -> dict:
 
 
 _OPENERS = {
+    "embedded": _open_embedded,
     "rlu": _open_rlu,
     "rlu_atari": _open_rlu_atari,
     "dqn_replay": _open_dqn_replay,

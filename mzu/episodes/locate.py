@@ -5,10 +5,11 @@ import re
 from pathlib import Path
 
 from mzu.episodes import minari_format, rlu_control
+from mzu.episodes.embedded import embedded_path
 from mzu.episodes.faults import ShuffledTransitions
 from mzu.episodes.files import SHARD
 
-SCHEMES = ("rlu", "rlu_atari", "dqn_replay", "minari")
+SCHEMES = ("embedded", "rlu", "rlu_atari", "dqn_replay", "minari")
 
 
 def locate(source: str | Path, root) -> tuple[str, str, Path]:
@@ -21,6 +22,8 @@ def locate(source: str | Path, root) -> tuple[str, str, Path]:
         near = difflib.get_close_matches(scheme, SCHEMES, n=1)
         advice = f"did you mean {near[0]}:{name}?" if near else f"known are {', '.join(f'{s}:...' for s in SCHEMES)}"
         raise ValueError(f"There is no dataset format {scheme!r}; {advice}")
+    if scheme == "embedded":
+        return scheme, name, embedded_path(name)
     if scheme == "minari":
         return scheme, name, minari_format.dataset_folder(name, root)
     if root is None:

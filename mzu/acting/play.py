@@ -1,0 +1,172 @@
+"""`Player`: fresh and stored games in lockstep, one search for all of them (paper, section "Reanalyse").
+
+    stored games   replay what happened; their action joins the candidates of a sampled search
+    fresh games    take an action drawn from the visits
+
+A stored game is a game like any other: online is fraction 0, offline is 1, and no other code knows the difference.
+Notebook 07_training_system.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mzu.acting.fresh_game import FreshGame
+from mzu.config import Config
+from mzu.environments.environment import Environment
+from mzu.environments.spaces import Spaces
+from mzu.episodes.episode import Episode
+from mzu.networks.model import Model
+from mzu.reanalyse.buffers import Mixture
+from mzu.reanalyse.fraction import FractionController
+from mzu.reanalyse.stored_game import StoredGame
+from mzu.replay.pieces import Piece, tail_length
+from mzu.replay.segment import Segment
+from mzu.replay.trace import SearchTrace
+from mzu.search.search import sample_actions, search
+from mzu.search.tree import ROOT
+
+
+class Played(NamedTuple):
+    """What one round of play brought: finished segments for the replay, and finished fresh episodes."""
+
+    segments: list[Segment]
+    episodes: list[Episode]
+    stored_positions: int
+    fresh_positions: int
+
+
+class Player:
+    """Keeps `acting.games` games going. `environments` has one world for every game (None where none is ever fresh)."""
+
+    def __init__(
+        self,
+        config: Config,
+        spaces: Spaces,
+        model: Model,
+        sources: Mixture,
+        environments: list[Environment] | None,
+        rng: np.random.Generator,
+    ):
+        self.config, self.spaces, self.model, self.sources, self.rng = config, spaces, model, sources, rng
+        self.environments = environments
+        self.fraction = FractionController(config.reanalyse.fraction)
+        self.games: list[StoredGame | FreshGame] = []
+        self._searches = config.learning.policy_loss == "reanalyse" or config.learning.td_steps == 0
+
+    def advance(self, temperature: float) -> Played:
+        """One position of every game is searched; finished games give way to new ones."""
+        if not self.games:
+            self.games = [self._next_game(place) for place in range(self.config.acting.games)]
+        games = self.games
+        self._improve(games, temperature)
+        segments = [segment for game in games for segment in game.pop_segments()]
+        stored = sum(game.is_stored for game in games)
+        self.fraction.count(stored, len(games) - stored)
+        episodes = [game.episode() for game in games if game.finished and not game.is_stored]
+        for episode in episodes:
+            self.sources.add(episode)
+        self.games = [self._next_game(place) if game.finished else game for place, game in enumerate(games)]
+        return Played(segments, episodes, stored, len(games) - stored)
+
+    def _improve(self, games, temperature: float) -> None:
+        """Searches the current position of every game, and lets it go on."""
+        observations = np.stack([game.observation for game in games])
+        if not self._searches:
+            # Behaviour cloning and CRR learn from the stored actions; the search would not be looked at.
+            _, _, values = self.model.initial(observations)
+            for game, value in zip(games, values, strict=True):
+                game.take(None, None, None, value, value)
+            return
+        result = search(
+            self.model, observations, self.config.search, self.rng, **self._injection(games), legal_actions=self._legal(games)
+        )
+        actions = sample_actions(result, temperature, self.rng)
+        raw_values = result.tree.nodes["raw_value"][:, ROOT]
+        policies = result.policy.astype(np.float32)
+        sampled = self.config.search.num_sampled_actions is not None
+        for row, game in enumerate(games):
+            candidates = result.actions[row] if sampled else None
+            game.take(actions[row], policies[row], candidates, result.value[row], raw_values[row])
+
+    def _injection(self, games) -> dict:
+        """The stored actions of stored games join their candidates, where candidates are sampled."""
+        if self.config.search.num_sampled_actions is None or not self.config.reanalyse.inject_actions:
+            return {}
+        inject = np.array([game.is_stored for game in games])
+        if not inject.any():
+            return {}
+        nothing = np.zeros(self.spaces.num_actions, np.float32) if self.spaces.continuous else 0
+        actions = [game.action if game.is_stored else nothing for game in games]
+        return {"injected_actions": np.array(actions), "inject": inject}
+
+    def _legal(self, games) -> np.ndarray | None:
+        masks = [game.legal_actions for game in games]
+        if all(mask is None for mask in masks):
+            return None
+        return np.array([np.ones(self.spaces.num_actions, bool) if mask is None else mask for mask in masks])
+
+    def _next_game(self, place: int) -> StoredGame | FreshGame:
+        if self.fraction.choose_stored(self.rng, available=not self.sources.is_empty):
+            return self._stored_game(self.sources.draw(self.rng))
+        return self._fresh_game(place, seed=int(self.rng.integers(2**31)))
+
+    def _stored_game(self, piece: Piece) -> StoredGame:
+        return StoredGame(piece, self.config.network.frame_stack, SearchTrace(self.config))
+
+    def _fresh_game(self, place: int, seed: int) -> FreshGame:
+        tail, stack = tail_length(self.config.learning), self.config.network.frame_stack
+        length = self.config.replay.segment_length
+        return FreshGame(self.environments[place], seed, length, tail, stack, SearchTrace(self.config))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The games as far as they are played, as arrays."""
+        arrays = {f"fraction/{name}": array for name, array in self.fraction.state().items()}
+        arrays["games"] = np.array(len(self.games))
+        for place, game in enumerate(self.games):
+            arrays |= {f"game_{place}/{name}": array for name, array in _game_state(game).items()}
+        return arrays
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Goes on where `state` was taken; fresh games are brought back by taking the same actions again."""
+        self.fraction.restore(_inside(state, "fraction"))
+        self.games = [self._restore_game(place, _inside(state, f"game_{place}")) for place in range(int(state["games"]))]
+
+    def _restore_game(self, place: int, state: dict[str, np.ndarray]) -> StoredGame | FreshGame:
+        if "seed" not in state:
+            ended, terminated = (bool(flag) for flag in state["ends"])
+            piece = Piece(state["observations"], state["actions"], state["rewards"], int(state["length"]), ended, terminated)
+            game = self._stored_game(piece)
+        else:
+            game = self._fresh_game(place, int(state["seed"]))
+            for action in state["actions"]:
+                game.apply(action if self.spaces.continuous else int(action))
+            if not np.array_equal(game.observation, state["observation"]):
+                raise ValueError(
+                    f"{game.environment.id} does not repeat itself: the same seed and actions led to another observation, so "
+                    "this run cannot go on exactly where it stopped; start it anew"
+                )
+            game.segmented = int(state["segmented"])
+        game.trace.restore(_inside(state, "trace"))
+        return game
+
+
+def temperature_at(config: Config, step: int) -> float:
+    """The temperature of the visit counts at a learner step (MuZero: 1, then 0.5 from half of the training on, ...)."""
+    share = step / config.learning.training_steps
+    return config.acting.temperatures[sum(share >= end for end in config.acting.temperature_ends)]
+
+
+def _game_state(game) -> dict[str, np.ndarray]:
+    arrays = {f"trace/{name}": array for name, array in game.trace.state().items()}
+    if game.is_stored:
+        piece = game.piece
+        arrays |= {"observations": piece.observations, "actions": piece.actions, "rewards": piece.rewards}
+        return arrays | {"length": np.array(piece.length), "ends": np.array([piece.ended, piece.terminated])}
+    arrays |= {"seed": np.array(game.seed), "actions": game.action_array(), "observation": game.observation}
+    return arrays | {"segmented": np.array(game.segmented)}
+
+
+def _inside(state: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """The entries `name/...`, without the name."""
+    return {key[len(name) + 1 :]: array for key, array in state.items() if key.startswith(name + "/")}

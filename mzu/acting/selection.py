@@ -1,0 +1,98 @@
+"""How a trained agent chooses its actions (paper, table "ablations of action selection"; appendix "Evaluation").
+
+policy   the most likely action of the policy head
+value    the action with the highest reward + discount * value after one step of the model, or, for a network that was
+         trained without unrolling, with the highest output of the action-value head
+search   the most visited action of a search without noise
+
+Continuous candidates are drawn from the policy with scale min(scale, 0.05). Notebook 08_unplugged.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from mzu.config import Config
+from mzu.networks.compile_model import model_for_search
+from mzu.networks.network import Network
+from mzu.networks.scalars import scalar_from_logits
+from mzu.search.search import sample_actions, search
+
+SELECTIONS = ("policy", "value", "search")
+
+Selection = Callable[..., np.ndarray]
+
+
+def make_selection(network: Network, config: Config, select: str) -> Selection:
+    """A function choose(observations [B, ...], rng, legal=None [B, A]) -> actions [B] or [B, D]."""
+    if select not in SELECTIONS:
+        raise ValueError(f"select is {select!r}, but must be one of {', '.join(SELECTIONS)}")
+    settings = dataclasses.replace(config.search, dirichlet_fraction=0.0)
+    if network.spaces.continuous and settings.num_sampled_actions is None:
+        settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
+    model = model_for_search(network, config.evaluation.max_policy_scale)
+    if select == "value" and network.action_value is not None:
+        return _by_action_values(network)
+    if select == "policy":
+        return lambda observations, rng, legal=None: policy_modes(model, observations, legal)
+    if config.learning.unroll_steps == 0:
+        raise ValueError(f"Actions cannot be selected by {select}: this run has learning.unroll_steps=0, so its model of "
+                         "the world was never trained; use policy, or value with network.action_value_head=true")
+    if select == "value":
+        return lambda observations, rng, legal=None: _by_value(model, observations, rng, legal, settings)
+
+    def by_search(observations, rng, legal=None):
+        return sample_actions(search(model, observations, settings, rng, legal_actions=legal), 0, rng)
+
+    return by_search
+
+
+def policy_modes(model, observations, legal=None) -> np.ndarray:
+    """The most likely action of every row: the largest logit among the legal ones, or the mean within [-1, 1]."""
+    _, policy, _ = model.initial(observations)
+    if isinstance(policy, tuple):
+        return np.clip(np.asarray(policy[0], np.float32), -1, 1)
+    return np.argmax(_masked(policy, legal), axis=1)
+
+
+def one_step_values(model, observations, candidates, discount: float) -> np.ndarray:
+    """Reward + discount * value after each candidate: observations [B, ...], candidates [B, K(, D)] -> [B, K]."""
+    hidden, _, _ = model.initial(observations)
+    columns = []
+    for candidate in range(candidates.shape[1]):
+        _, reward, _, value = model.recurrent(hidden, candidates[:, candidate])
+        columns.append(reward + discount * value)
+    return np.stack(columns, axis=1)
+
+
+def _by_value(model, observations, rng, legal, settings) -> np.ndarray:
+    _, policy, _ = model.initial(observations)
+    batch = len(observations)
+    if isinstance(policy, tuple):
+        mean, scale = policy
+        noise = rng.standard_normal((batch, settings.num_sampled_actions, mean.shape[1]))
+        noise[:, 0] = 0  # the mean itself is a candidate
+        candidates = np.clip(mean[:, None] + scale[:, None] * noise, -1, 1).astype(np.float32)
+        legal = None
+    else:
+        candidates = np.broadcast_to(np.arange(policy.shape[1], dtype=np.int32), policy.shape)
+    values = _masked(one_step_values(model, observations, candidates, settings.discount), legal)
+    return candidates[np.arange(batch), np.argmax(values, axis=1)]
+
+
+def _by_action_values(network: Network) -> Selection:
+    @tf.function(reduce_retracing=True)
+    def action_values(observations):
+        return scalar_from_logits(network.action_value(network.representation(observations)))
+
+    def choose(observations, rng, legal=None):
+        values = action_values(tf.constant(np.asarray(observations, network.spaces.observation_dtype))).numpy()
+        return np.argmax(_masked(values, legal), axis=1)
+
+    return choose
+
+
+def _masked(scores, legal) -> np.ndarray:
+    return np.asarray(scores) if legal is None else np.where(legal, scores, -np.inf)

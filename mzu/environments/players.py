@@ -1,0 +1,99 @@
+"""Players: named mediocre ways to act in an environment, for data of mixed quality (`mzu collect --policy players`).
+
+A good policy with random actions mixed in is no problem for behaviour cloning: the most frequent action in every state
+is still the good one. These players are wrong in ways that do not average out, so that something is left to learn from
+the rewards. Each player has a share of the episodes, and ranges from which the disturbances of an episode are drawn.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from mzu.environments.environment import Environment
+from mzu.environments.policies import cartpole, cartpole_swingup, catch, cheetah_run, noisy_policy, random_policy
+
+
+@dataclass(frozen=True)
+class Player:
+    """One way to act, and how much it is disturbed.
+
+    field    meaning
+    name     what the episodes' source says
+    act      `act(observation) -> action`; None plays randomly
+    weight   its share of the episodes, in proportion to the other players' weights
+    noise    the probability of a random action is drawn from this range, once per episode
+    sticky   likewise the probability of repeating the last action
+    spread   likewise the standard deviation of normal noise on continuous actions
+    """
+
+    name: str
+    act: Callable | None
+    weight: float = 1.0
+    noise: tuple[float, float] = (0.0, 0.0)
+    sticky: tuple[float, float] = (0.0, 0.0)
+    spread: tuple[float, float] = (0.0, 0.0)
+
+
+def draw_player(environment: Environment, rng: np.random.Generator):
+    """(name, policy) for one episode: a player of this environment by weight, with disturbances from its ranges."""
+    players = PLAYERS.get(environment.id)
+    if players is None:
+        raise ValueError(f"There are no players for {environment.id}; there are for {', '.join(PLAYERS)}")
+    weights = np.array([player.weight for player in players])
+    player = players[rng.choice(len(players), p=weights / weights.sum())]
+    noise, sticky, spread = (rng.uniform(*bounds) for bounds in (player.noise, player.sticky, player.spread))
+    play = random_policy(environment) if player.act is None else lambda observation, rng: player.act(observation)
+    return player.name, noisy_policy(environment, play, noise, sticky, spread)
+
+
+def flee(observation) -> int:
+    """Catch: where `catch` goes left, right; where it goes right, left."""
+    return 2 - catch(observation)
+
+
+PLAYERS = {
+    # The long episodes, which hold most of the steps, lean to one side and leave the rail there, mostly on the left.
+    # Only the player that tries keeps to the middle, and it takes 40 to 80 % of its actions by chance.
+    "CartPole-v1": (
+        Player("drifts to the left", partial(cartpole, place=0, speed=0, bias=0.08), 5, noise=(0.1, 0.4)),
+        Player("drifts faster", partial(cartpole, place=0, speed=0, bias=0.15), 2, noise=(0.1, 0.4)),
+        Player("drifts to the right", partial(cartpole, place=0, speed=0, bias=-0.08), 2, noise=(0.2, 0.5)),
+        Player("sees no speeds", partial(cartpole, place=0, speed=0, turning=0), 4, noise=(0, 0.4)),
+        Player("sees no angle", partial(cartpole, place=0, speed=0, angle=0), 2, noise=(0.2, 0.6)),
+        Player("reacts the wrong way", partial(cartpole, place=0, speed=0, turning=-0.1), 2, noise=(0.2, 0.8)),
+        Player("runs away from the middle", partial(cartpole, place=-0.1, bias=0.1), 2, noise=(0.3, 0.7)),
+        Player("tries", cartpole, 2, noise=(0.4, 0.8)),
+        Player("random", None, 3),
+    ),
+    # Most swing the pole up, and then let the cart run out or the pole fall, each in another way: the mean action near
+    # upright holds neither.
+    "dm_control:cartpole-swingup": (
+        Player("tries", cartpole_swingup, 4, noise=(0.1, 0.5), spread=(0.1, 0.5)),
+        Player("forgets the cart", partial(cartpole_swingup, gains=(0, 0, 4, 1)), 3, noise=(0, 0.3), spread=(0, 0.3)),
+        Player("leaves the middle", partial(cartpole_swingup, gains=(-0.5, -0.3, 4, 1)), 3, noise=(0, 0.4)),
+        Player("balances weakly", partial(cartpole_swingup, gains=(0.3, 0.4, 1.5, 0.3)), 3, spread=(0, 0.5)),
+        Player("balances late", partial(cartpole_swingup, gains=(0, 0, 3, -0.5)), 2, spread=(0, 0.5)),
+        Player("does not balance", partial(cartpole_swingup, gains=(0, 0, 0, 0)), 2, sticky=(0, 0.8)),
+        Player("pumps weakly", partial(cartpole_swingup, pump=0.012), 2, sticky=(0, 0.8), noise=(0, 0.3)),
+        Player("pumps the wrong way", partial(cartpole_swingup, pump=-0.05), 1, noise=(0.2, 0.8)),
+        Player("random", None, 1, sticky=(0, 0.9)),
+    ),
+    # Stages of a search for a gait, disturbed: what a policy that learns would have recorded on its way.
+    "dm_control:cheetah-run": (
+        Player("late gait", cheetah_run, 4, noise=(0, 0.2), spread=(0, 0.5)),
+        Player("middle gait", partial(cheetah_run, stage="middle"), 3, noise=(0, 0.3), spread=(0, 0.5)),
+        Player("early gait", partial(cheetah_run, stage="early"), 2, noise=(0, 0.3), spread=(0, 0.5)),
+        Player("weak legs", partial(cheetah_run, gain=0.5), 2, spread=(0, 0.4)),
+        Player("clumsy legs", partial(cheetah_run, gain=3), 2, noise=(0, 0.2), sticky=(0, 0.5)),
+        Player("random", None, 1, sticky=(0, 0.8)),
+    ),
+    # Most episodes wait one column to the right of the ball, where all but a ball at the right wall is missed.
+    "catch": (
+        Player("tries", catch, 4, noise=(0.2, 0.6)),
+        Player("aims beside the ball", partial(catch, beside=1), 5, noise=(0, 0.4)),
+        Player("flees from the ball", flee, 1, noise=(0.1, 0.5)),
+        Player("random", None, 2),
+    ),
+}

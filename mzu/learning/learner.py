@@ -1,0 +1,139 @@
+"""The learner: a batch, its targets by the target network, and one step down the gradient of the unrolled loss (paper,
+appendices "Value Learning" and "Optimization"; notebook 07_training_system).
+"""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from mzu.config import Config
+from mzu.learning.losses import unroll, unrolled_losses
+from mzu.learning.targets import Targets, make_targets
+from mzu.networks.compile_model import model_for_search, refresh
+from mzu.networks.network import Network, build_network
+from mzu.networks.scalars import scalar_from_logits
+from mzu.replay.replay import Batch
+
+# What `Learner.step` reports, in this order; tutorials/metrics.md has the formulas.
+METRICS = ("loss", "policy_loss", "value_loss", "reward_loss", "value", "value_target", "gradient_norm")
+
+
+class Lesson(NamedTuple):
+    """What one step learns from: a batch and its targets."""
+
+    batch: Batch
+    targets: Targets
+
+
+class Learner:
+    """Owns the network that is trained, its target network and the optimiser.
+
+    `prepare` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled by
+    XLA for fixed shapes; `jit_compile=False` runs it as a plain TensorFlow graph, which starts at once but runs slower.
+    """
+
+    def __init__(self, config: Config, network: Network, jit_compile: bool = True):
+        _check_possible(config)
+        learning = config.learning
+        self.config = config
+        self.network = network
+        self.target_network = build_network(network.config, network.spaces)
+        self.target_network.copy_weights_from(network)
+        self._target_model = model_for_search(self.target_network)
+        self.optimiser = make_optimiser(learning.learning_rate, learning.weight_decay, learning.training_steps)
+        self.optimiser.build(network.trainable_variables)
+        self.steps = 0
+        self._step = tf.function(self._step_tensors, jit_compile=jit_compile)
+
+    def prepare(self, batch: Batch) -> Lesson:
+        """The batch with its targets, made with the target network of the moment."""
+        return Lesson(batch, make_targets(batch, self.config, self.target_values))
+
+    def step(self, lesson: Lesson) -> tuple[dict[str, float], np.ndarray]:
+        """One gradient step -> metrics, and the priorities |nu - z| [B] of the batch's positions."""
+        batch = lesson.batch
+        tensors = (batch.observations, batch.actions, batch.weights, batch.search_value[:, 0], lesson.targets)
+        metrics, priorities = self._step(*tf.nest.map_structure(tf.convert_to_tensor, tensors))
+        self.steps += 1
+        return dict(zip(METRICS, metrics.numpy().tolist(), strict=True)), priorities.numpy()
+
+    def refresh_target(self) -> None:
+        """Copies the weights to the target network, when it is time: every `target_network_period` steps."""
+        if self.steps % self.config.learning.target_network_period == 0:
+            self.target_network.copy_weights_from(self.network)
+            refresh(self._target_model, self.target_network)
+
+    def target_values(self, observations: np.ndarray) -> np.ndarray:
+        """The target network's values [B, S] of observations [B, S, ...]."""
+        batch, positions = observations.shape[:2]
+        _, _, values = self._target_model.initial(observations.reshape(batch * positions, *observations.shape[2:]))
+        return values.reshape(batch, positions)
+
+    def losses(self, observations, actions, targets: Targets):
+        """Predictions and losses of a batch -> (Predictions, Losses)."""
+        learning = self.config.learning
+        predictions = unroll(
+            self.network, observations, actions, learning.unroll_steps, learning.hidden_gradient_scale
+        )
+        return predictions, unrolled_losses(predictions, targets, actions, learning, self.network.spaces.continuous)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Weights of both networks, the optimiser's variables and the number of steps, as arrays."""
+        arrays = {"steps": np.array(self.steps)}
+        for name, variables in self._variables():
+            arrays |= {f"{name}/{number}": variable.numpy() for number, variable in enumerate(variables)}
+        return arrays
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Takes over what `state` gave."""
+        self.steps = int(state["steps"])
+        for name, variables in self._variables():
+            for number, variable in enumerate(variables):
+                variable.assign(state[f"{name}/{number}"])
+        refresh(self._target_model, self.target_network)
+
+    def _variables(self):
+        yield "network", self.network.trainable_variables
+        yield "target_network", self.target_network.trainable_variables
+        yield "optimiser", self.optimiser.variables
+
+    def _step_tensors(self, observations, actions, weights, search_value, targets: Targets):
+        variables = self.network.trainable_variables
+        with tf.GradientTape() as tape:
+            predictions, losses = self.losses(observations, actions, targets)
+            # Critical: without the weights the loss would be that of the prioritised positions only.
+            loss = tf.reduce_mean(weights * losses.total)
+        # Without unrolled steps the dynamics has no gradient.
+        gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        self.optimiser.apply(gradients, variables)
+        value = scalar_from_logits(predictions.value[:, 0])
+        # With TD-0 the target is the search value itself; how far the prediction is from it takes the place of z.
+        reference = targets.values[:, 0] if self.config.learning.td_steps > 0 else value
+        parts = [losses.policy, losses.value, losses.reward, value, targets.values[:, 0]]
+        metrics = [loss, *(tf.reduce_mean(part) for part in parts), tf.linalg.global_norm(gradients)]
+        return tf.stack(metrics), tf.abs(search_value - reference)
+
+
+def make_optimiser(learning_rate: float, weight_decay: float, training_steps: int) -> keras.optimizers.Optimizer:
+    """AdamW with a learning rate that falls to 0 along a cosine.
+
+    `weight_decay` is the share of the weights that one step removes at the start; Keras multiplies its own by the
+    learning rate. Biases and the gains of Layer Normalisation do not decay.
+    """
+    schedule = keras.optimizers.schedules.CosineDecay(learning_rate, training_steps)
+    optimiser = keras.optimizers.AdamW(schedule, weight_decay=weight_decay / learning_rate)
+    optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
+    return optimiser
+
+
+def _check_possible(config: Config) -> None:
+    learning = config.learning
+    if learning.policy_loss == "crr" and learning.td_steps == 0:
+        raise ValueError("learning.policy_loss=crr needs values of its own; set learning.td_steps to 1 or more")
+    if learning.unroll_steps == 0 and (learning.policy_loss == "reanalyse" or learning.td_steps == 0):
+        raise ValueError(
+            "learning.unroll_steps=0 trains no model that could be searched; choose learning.policy_loss="
+            "behaviour_cloning or crr with learning.td_steps of 1 or more, or unroll at least 1 step"
+        )

@@ -1,0 +1,94 @@
+"""The unrolled loss (paper, section "Reanalyse", the equation of the loss; notebook 07_training_system).
+
+    l_t = sum_k l^p(pi_{t+k}, p^k) + l^v(z_{t+k}, v^k) + l^r(u_{t+k}, r^k)
+
+Step 0 has weight 1, the U unrolled steps 1 / U each, and the gradient that flows back through the hidden state is
+scaled at every dynamics step (both as in MuZero).
+"""
+
+from typing import NamedTuple
+
+from keras import ops
+
+from mzu.config import LearningConfig
+from mzu.learning.targets import Targets
+from mzu.networks.network import Network, scale_gradient
+from mzu.networks.policy_heads import policy_distribution
+from mzu.networks.scalars import scalar_loss
+
+
+class Predictions(NamedTuple):
+    """What the network says of t and of the U steps that are unrolled from it.
+
+    policy [B, U + 1, P] outputs, value [B, U + 1, bins] logits, reward [B, U, bins] logits or None for U = 0,
+    action_value [B, A, bins] logits at t or None.
+    """
+
+    policy: object
+    value: object
+    reward: object
+    action_value: object
+
+
+class Losses(NamedTuple):
+    """The parts of the loss, each [B], already weighted over the unrolled steps; `total` is what is minimised."""
+
+    total: object
+    policy: object
+    value: object
+    reward: object
+    action_value: object
+
+
+def unroll(network: Network, observations, actions, unroll_steps: int, gradient_scale: float) -> Predictions:
+    """Observations [B, ...] and actions [B, >= U(, D)] -> predictions at t..t + U."""
+    hidden = network.representation(observations)
+    action_value = None if network.action_value is None else network.action_value(hidden)
+    states, rewards = [hidden], []
+    for step in range(unroll_steps):
+        hidden, reward = network.dynamics([scale_gradient(hidden, gradient_scale), actions[:, step]])
+        states.append(hidden)
+        rewards.append(reward)
+    # One call for all steps: fewer and larger matrix products.
+    every_state = ops.reshape(ops.stack(states, axis=1), (-1, *hidden.shape[1:]))
+    policy, value = network.prediction(every_state)
+    shape = (-1, unroll_steps + 1)
+    return Predictions(
+        policy=ops.reshape(policy, (*shape, policy.shape[-1])),
+        value=ops.reshape(value, (*shape, value.shape[-1])),
+        reward=ops.stack(rewards, axis=1) if rewards else None,
+        action_value=action_value,
+    )
+
+
+def policy_losses(outputs, targets: Targets, continuous: bool):
+    """Cross-entropy [B, U + 1] of the policy outputs [B, U + 1, P]: minus the weighted log-likelihood of the actions."""
+    if targets.policy_actions.shape[2] == 0:
+        likelihoods = ops.log_softmax(outputs)
+    else:
+        policy = policy_distribution(ops.expand_dims(outputs, 2), continuous)
+        likelihoods = policy.log_prob(targets.policy_actions)
+    return -ops.sum(targets.policy_weights * likelihoods, axis=-1)
+
+
+def unrolled_losses(predictions: Predictions, targets: Targets, actions, config: LearningConfig, continuous: bool):
+    """The loss of every position of a batch, not yet scaled by the importance weights -> Losses, each [B]."""
+    policy = over_steps(policy_losses(predictions.policy, targets, continuous) * targets.policy_mask)
+    value = over_steps(scalar_loss(predictions.value, targets.values) * targets.value_mask)
+    reward = ops.zeros_like(value)
+    if predictions.reward is not None:
+        # The first reward belongs to the first unrolled step, so all of them weigh 1 / U.
+        reward = ops.mean(scalar_loss(predictions.reward, targets.rewards) * targets.reward_mask, axis=1)
+    action_value = ops.zeros_like(value)
+    if predictions.action_value is not None:
+        taken = ops.one_hot(actions[:, 0], predictions.action_value.shape[1])
+        logits = ops.sum(predictions.action_value * ops.expand_dims(taken, -1), axis=1)
+        action_value = scalar_loss(logits, targets.values[:, 0]) * targets.value_mask[:, 0]
+    total = policy + config.value_loss_scale * (value + action_value) + reward
+    return Losses(total, policy, value, reward, action_value)
+
+
+def over_steps(losses):
+    """[B, U + 1] -> [B]: step 0 with weight 1 and the mean of the U others."""
+    first, others = losses[:, 0], losses[:, 1:]
+    return first + ops.mean(others, axis=1) if others.shape[1] else first

@@ -1,0 +1,132 @@
+"""Targets of one batch: what the unrolled predictions are trained towards (paper, section "Reanalyse" and appendix
+"Value Learning"; notebook 04_reanalyse).
+
+symbol  name     at position t + k, k = 0..U
+u       rewards  the stored rewards
+z       values   sum of n discounted rewards + discount^n * value of the target network n steps later (td_steps = n > 0),
+                 or the search value (td_steps = 0)
+pi      policy   where the policy is trained towards: actions and their weights
+
+How an episode ends decides what can be known. After a terminal end nothing happens any more: reward 0, value 0, no
+policy (an absorbing state). Where an episode was truncated more would have followed: the value there is bootstrapped
+from the last observation, and nothing beyond it is trained.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mzu.config import Config, LearningConfig
+from mzu.replay.replay import Batch
+
+
+class Targets(NamedTuple):
+    """Targets of B positions and the U steps after them; masks are 1 where a target exists and 0 elsewhere.
+
+    field           shape                     meaning
+    rewards         [B, U]                    reward after the action at t + k
+    reward_mask     [B, U]
+    values          [B, U + 1]                z at t + k
+    value_mask      [B, U + 1]
+    policy_actions  [B, U + 1, K(, D)]        actions whose likelihood is raised; K = 0: they are all A actions in order
+    policy_weights  [B, U + 1, K or A]        by how much each
+    policy_mask     [B, U + 1]
+    """
+
+    rewards: np.ndarray
+    reward_mask: np.ndarray
+    values: np.ndarray
+    value_mask: np.ndarray
+    policy_actions: np.ndarray
+    policy_weights: np.ndarray
+    policy_mask: np.ndarray
+
+
+def make_targets(batch: Batch, config: Config, target_values: Callable[[np.ndarray], np.ndarray]) -> Targets:
+    """The targets of a batch; `target_values` is the target network: observations [B, S, ...] -> values [B, S]."""
+    learning, discount = config.learning, config.search.discount
+    left = steps_left_at(batch)
+    happened = left > 0  # there was an action at t + k
+    absorbing = ~happened & batch.terminated[:, None]
+    searched = batch.searched & happened
+    ends = (batch.steps_left, batch.terminated)
+    if learning.td_steps > 0:
+        bootstrap = target_values(batch.bootstrap_observations)
+        values = n_step_returns(batch.rewards, bootstrap, *ends, discount, learning.td_steps)
+        value_mask = happened | absorbing
+    else:
+        values, value_mask = np.where(absorbing, 0, batch.search_value), searched | absorbing
+    if learning.policy_loss == "reanalyse":
+        actions, weights, policy_mask = batch.search_actions, batch.search_policy, searched
+    else:
+        weights = np.ones_like(left, np.float32)
+        if learning.policy_loss == "crr":
+            following = target_values(batch.following_observations)
+            weights = crr_weights(advantages(batch.rewards, following, *ends, discount), learning)
+        actions, weights, policy_mask = batch.actions[:, :, None], weights[:, :, None], happened
+    unroll_steps = learning.unroll_steps
+    return Targets(
+        rewards=batch.rewards[:, :unroll_steps],
+        reward_mask=np.float32((happened | absorbing)[:, :unroll_steps]),
+        values=np.float32(values),
+        value_mask=np.float32(value_mask),
+        policy_actions=actions,
+        policy_weights=np.float32(weights),
+        policy_mask=np.float32(policy_mask),
+    )
+
+
+def steps_left_at(batch: Batch) -> np.ndarray:
+    """[B, U + 1]: steps from t + k to the end of the data; 0 or less from the end on."""
+    return batch.steps_left[:, None] - np.arange(batch.searched.shape[1])
+
+
+def n_step_returns(rewards, bootstrap_values, steps_left, terminated, discount: float, td_steps: int) -> np.ndarray:
+    """z [B, U + 1]: n discounted rewards and the discounted value of where they lead.
+
+    rewards           [B, U + n]  from t on, 0 past the end
+    bootstrap_values  [B, U + 1]  value of the observation at t + k + n, or of the last one where the data end earlier
+    steps_left        [B]         steps from t to the end of the data
+    terminated        [B] bool    whether that end is terminal
+    """
+    positions = bootstrap_values.shape[1]
+    left = steps_left[:, None] - np.arange(positions)  # [B, U + 1], from t + k
+    # Critical: a terminal state has no value, whatever the network says of it; a truncated episode would have gone on.
+    is_over = terminated[:, None] & (left <= td_steps)
+    bootstrap = np.where(is_over, 0.0, discount ** np.clip(left, 0, td_steps) * bootstrap_values)
+    return sum(discount**i * rewards[:, i : i + positions] for i in range(td_steps)) + bootstrap
+
+
+def n_step_returns_by_definition(rewards, bootstrap_values, steps_left, terminated, discount: float, td_steps: int):
+    """The plain twin of `n_step_returns`: one position, one step, one reward at a time."""
+    returns = np.zeros(np.shape(bootstrap_values))
+    for row in range(len(returns)):
+        for k in range(returns.shape[1]):
+            position, steps = k, 0
+            while steps < td_steps and position < steps_left[row]:
+                returns[row, k] += discount**steps * rewards[row, position]
+                position, steps = position + 1, steps + 1
+            is_terminal = terminated[row] and position >= steps_left[row]
+            if not is_terminal:
+                returns[row, k] += discount**steps * bootstrap_values[row, k]
+    return returns
+
+
+def advantages(rewards, values, steps_left, terminated, discount: float) -> np.ndarray:
+    """CRR's A [B, U + 1] = u + discount * V(next) - V at t + k.
+
+    rewards [B, >= U + 1]; values [B, U + 2] of the observations at t + k (the last one where the data end earlier).
+    """
+    positions = values.shape[1] - 1
+    left = steps_left[:, None] - np.arange(positions)
+    following = np.where(terminated[:, None] & (left <= 1), 0.0, values[:, 1:])
+    return rewards[:, :positions] + discount * following - values[:, :-1]
+
+
+def crr_weights(advantage, config: LearningConfig) -> np.ndarray:
+    """CRR's f(A): exp(A / temperature), at most `crr_clip`, or 1 where A > 0 and 0 elsewhere."""
+    if config.crr_weight == "indicator":
+        return np.float32(advantage > 0)
+    # The exponent is clipped rather than the result, which could be infinite before.
+    return np.exp(np.minimum(advantage / config.crr_temperature, np.log(config.crr_clip)))

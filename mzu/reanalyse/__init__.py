@@ -1,0 +1,1 @@
+"""Which stored games are played again, and how often (paper, section "Reanalyse")."""

@@ -1,0 +1,119 @@
+"""Where stored games come from (paper, section "Reanalyse": its list of uses; notebook 04_reanalyse).
+
+buffer          holds                                            use in the paper
+MostRecent      the latest fresh episodes                        data efficiency
+Demonstrations  a dataset that never changes                     offline RL, learning from demonstrations
+HighestReturn   the fresh episodes with the highest return       exploitation of good episodes
+
+A `Mixture` draws from several of them by weight. All draw a piece with probability proportional to its length.
+"""
+
+import bisect
+import itertools
+from collections.abc import Iterable
+
+import numpy as np
+
+from mzu.episodes.episode import Episode
+from mzu.replay.pieces import Piece, cut_piece
+from mzu.replay.segment import split_lengths
+
+
+class EpisodeBuffer:
+    """Episodes, and the draw of a piece of one of them. `add` decides which ones stay."""
+
+    def __init__(self, segment_length: int, tail: int, frame_stack: int = 1):
+        self.segment_length, self.tail, self.frame_stack = segment_length, tail, frame_stack
+        self.episodes: list[Episode] = []
+        self._ends: list[int] = []
+
+    @property
+    def steps(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def add(self, episode: Episode) -> None:
+        raise NotImplementedError
+
+    def draw(self, rng: np.random.Generator) -> Piece:
+        """A piece of up to `segment_length` positions; every position of the buffer is equally likely to be in it."""
+        if not self.episodes:
+            raise ValueError("There is no episode to draw from in this buffer")
+        step = int(rng.integers(self.steps))
+        number = bisect.bisect_right(self._ends, step)
+        episode = self.episodes[number]
+        place = step - (self._ends[number] - len(episode))
+        pieces = split_lengths(len(episode), self.segment_length)
+        start, stop = next((start, stop) for start, stop in pieces if start <= place < stop)
+        return cut_piece(
+            episode.observations, episode.actions, episode.rewards, start, stop, self.tail, self.frame_stack,
+            ended=True, terminated=episode.terminated,
+        )  # fmt: skip
+
+    def _keep(self, episodes: list[Episode]) -> None:
+        self.episodes = episodes
+        self._ends = list(itertools.accumulate(len(episode) for episode in episodes))
+
+
+class MostRecent(EpisodeBuffer):
+    """The latest episodes that have at most `steps` steps together (the last one always stays)."""
+
+    def __init__(self, steps: int, segment_length: int, tail: int, frame_stack: int = 1):
+        super().__init__(segment_length, tail, frame_stack)
+        self.capacity = steps
+
+    def add(self, episode: Episode) -> None:
+        episodes = [*self.episodes, episode]
+        total = self.steps + len(episode)
+        while total > self.capacity and len(episodes) > 1:
+            total -= len(episodes.pop(0))
+        self._keep(episodes)
+
+
+class HighestReturn(EpisodeBuffer):
+    """The episodes with the highest return that have at most `steps` steps together; of equal ones the newer."""
+
+    def __init__(self, steps: int, segment_length: int, tail: int, frame_stack: int = 1):
+        super().__init__(segment_length, tail, frame_stack)
+        self.capacity = steps
+
+    def add(self, episode: Episode) -> None:
+        place = bisect.bisect_left([-other.total_reward for other in self.episodes], -episode.total_reward)
+        episodes = [*self.episodes[:place], episode, *self.episodes[place:]]
+        total = self.steps + len(episode)
+        while total > self.capacity and len(episodes) > 1:
+            total -= len(episodes.pop())
+        self._keep(episodes)
+
+
+class Demonstrations(EpisodeBuffer):
+    """A dataset, held as it is; fresh episodes pass it by."""
+
+    def __init__(self, episodes: Iterable[Episode], segment_length: int, tail: int, frame_stack: int = 1):
+        super().__init__(segment_length, tail, frame_stack)
+        self._keep(list(episodes))
+
+    def add(self, episode: Episode) -> None:
+        pass
+
+
+class Mixture:
+    """Several buffers by weight; those that are still empty are passed over."""
+
+    def __init__(self, buffers: dict[str, tuple[EpisodeBuffer, float]]):
+        self.buffers = {name: buffer for name, (buffer, weight) in buffers.items() if weight > 0}
+        self.weights = {name: weight for name, (_, weight) in buffers.items() if weight > 0}
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(buffer.episodes for buffer in self.buffers.values())
+
+    def add(self, episode: Episode) -> None:
+        for buffer in self.buffers.values():
+            buffer.add(episode)
+
+    def draw(self, rng: np.random.Generator) -> Piece:
+        filled = [name for name, buffer in self.buffers.items() if buffer.episodes]
+        if not filled:
+            raise ValueError("There is no stored game yet; a dataset or a finished fresh game comes first")
+        weights = np.array([self.weights[name] for name in filled])
+        return self.buffers[rng.choice(filled, p=weights / weights.sum())].draw(rng)

@@ -1,0 +1,1 @@
+"""What the learner samples from: segments of played games, drawn by priority."""
