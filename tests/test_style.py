@@ -16,7 +16,18 @@ FOLDERS = {"mzu", "notebooks", "tutorials", "tests", ".ci"}
 FILES = {"README.md", "LICENSE", "requirements.txt", "setup.cfg", "pyproject.toml", ".gitignore", ".gitattributes"}
 
 # A room may use the rooms listed before it.
-ROOMS = ["compilation", "files", "config", "presets", "environments", "episodes", "networks", "search", "replay"]
+ROOMS = [
+    "compilation",
+    "files",
+    "state",
+    "config",
+    "presets",
+    "environments",
+    "episodes",
+    "networks",
+    "search",
+    "replay",
+]
 ROOMS += ["reanalyse", "acting", "learning", "training"]
 # These look into every room, and no room looks into them: only the command line starts them.
 ONLOOKERS = ["explain", "experiments", "bench", "classroom"]

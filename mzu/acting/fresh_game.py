@@ -33,7 +33,9 @@ class FreshGame:
         """What the network sees now: zeros stand for frames before the first."""
         frames = self.observations[-self.frame_stack :]
         missing = self.frame_stack - len(frames)
-        return stack_frames(np.stack([np.zeros_like(frames[0])] * missing + frames)) if self.frame_stack > 1 else frames[0]
+        return (
+            stack_frames(np.stack([np.zeros_like(frames[0])] * missing + frames)) if self.frame_stack > 1 else frames[0]
+        )
 
     @property
     def legal_actions(self) -> np.ndarray | None:

@@ -25,6 +25,7 @@ from mzu.replay.segment import Segment
 from mzu.replay.trace import SearchTrace
 from mzu.search.search import sample_actions, search
 from mzu.search.tree import ROOT
+from mzu.state import inside, under
 
 
 class Played(NamedTuple):
@@ -79,7 +80,12 @@ class Player:
                 game.take(None, None, None, value, value)
             return
         result = search(
-            self.model, observations, self.config.search, self.rng, **self._injection(games), legal_actions=self._legal(games)
+            self.model,
+            observations,
+            self.config.search,
+            self.rng,
+            **self._injection(games),
+            legal_actions=self._legal(games),
         )
         actions = sample_actions(result, temperature, self.rng)
         raw_values = result.tree.nodes["raw_value"][:, ROOT]
@@ -121,21 +127,23 @@ class Player:
 
     def state(self) -> dict[str, np.ndarray]:
         """The games as far as they are played, as arrays."""
-        arrays = {f"fraction/{name}": array for name, array in self.fraction.state().items()}
+        arrays = under("fraction", self.fraction.state())
         arrays["games"] = np.array(len(self.games))
         for place, game in enumerate(self.games):
-            arrays |= {f"game_{place}/{name}": array for name, array in _game_state(game).items()}
+            arrays |= under(f"game_{place}", _game_state(game))
         return arrays
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Goes on where `state` was taken; fresh games are brought back by taking the same actions again."""
-        self.fraction.restore(_inside(state, "fraction"))
-        self.games = [self._restore_game(place, _inside(state, f"game_{place}")) for place in range(int(state["games"]))]
+        self.fraction.restore(inside(state, "fraction"))
+        self.games = [self._restore_game(place, inside(state, f"game_{place}")) for place in range(int(state["games"]))]
 
     def _restore_game(self, place: int, state: dict[str, np.ndarray]) -> StoredGame | FreshGame:
         if "seed" not in state:
             ended, terminated = (bool(flag) for flag in state["ends"])
-            piece = Piece(state["observations"], state["actions"], state["rewards"], int(state["length"]), ended, terminated)
+            piece = Piece(
+                state["observations"], state["actions"], state["rewards"], int(state["length"]), ended, terminated
+            )
             game = self._stored_game(piece)
         else:
             game = self._fresh_game(place, int(state["seed"]))
@@ -147,7 +155,7 @@ class Player:
                     "this run cannot go on exactly where it stopped; start it anew"
                 )
             game.segmented = int(state["segmented"])
-        game.trace.restore(_inside(state, "trace"))
+        game.trace.restore(inside(state, "trace"))
         return game
 
 
@@ -158,15 +166,10 @@ def temperature_at(config: Config, step: int) -> float:
 
 
 def _game_state(game) -> dict[str, np.ndarray]:
-    arrays = {f"trace/{name}": array for name, array in game.trace.state().items()}
+    arrays = under("trace", game.trace.state())
     if game.is_stored:
         piece = game.piece
         arrays |= {"observations": piece.observations, "actions": piece.actions, "rewards": piece.rewards}
         return arrays | {"length": np.array(piece.length), "ends": np.array([piece.ended, piece.terminated])}
     arrays |= {"seed": np.array(game.seed), "actions": game.action_array(), "observation": game.observation}
     return arrays | {"segmented": np.array(game.segmented)}
-
-
-def _inside(state: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """The entries `name/...`, without the name."""
-    return {key[len(name) + 1 :]: array for key, array in state.items() if key.startswith(name + "/")}

@@ -38,8 +38,10 @@ def make_selection(network: Network, config: Config, select: str) -> Selection:
     if select == "policy":
         return lambda observations, rng, legal=None: policy_modes(model, observations, legal)
     if config.learning.unroll_steps == 0:
-        raise ValueError(f"Actions cannot be selected by {select}: this run has learning.unroll_steps=0, so its model of "
-                         "the world was never trained; use policy, or value with network.action_value_head=true")
+        raise ValueError(
+            f"Actions cannot be selected by {select}: this run has learning.unroll_steps=0, so its model of "
+            "the world was never trained; use policy, or value with network.action_value_head=true"
+        )
     if select == "value":
         return lambda observations, rng, legal=None: _by_value(model, observations, rng, legal, settings)
 

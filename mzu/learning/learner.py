@@ -57,7 +57,10 @@ class Learner:
         tensors = (batch.observations, batch.actions, batch.weights, batch.search_value[:, 0], lesson.targets)
         metrics, priorities = self._step(*tf.nest.map_structure(tf.convert_to_tensor, tensors))
         self.steps += 1
-        return dict(zip(METRICS, metrics.numpy().tolist(), strict=True)), priorities.numpy()
+        metrics = dict(zip(METRICS, metrics.numpy().tolist(), strict=True))
+        if not np.isfinite(list(metrics.values())).all():
+            raise Diverged(self.steps, lesson)
+        return metrics, priorities.numpy()
 
     def refresh_target(self) -> None:
         """Copies the weights to the target network, when it is time: every `target_network_period` steps."""
@@ -74,9 +77,7 @@ class Learner:
     def losses(self, observations, actions, targets: Targets):
         """Predictions and losses of a batch -> (Predictions, Losses)."""
         learning = self.config.learning
-        predictions = unroll(
-            self.network, observations, actions, learning.unroll_steps, learning.hidden_gradient_scale
-        )
+        predictions = unroll(self.network, observations, actions, learning.unroll_steps, learning.hidden_gradient_scale)
         return predictions, unrolled_losses(predictions, targets, actions, learning, self.network.spaces.continuous)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -114,6 +115,17 @@ class Learner:
         parts = [losses.policy, losses.value, losses.reward, value, targets.values[:, 0]]
         metrics = [loss, *(tf.reduce_mean(part) for part in parts), tf.linalg.global_norm(gradients)]
         return tf.stack(metrics), tf.abs(search_value - reference)
+
+
+class Diverged(ValueError):
+    """A loss is not finite; carries the learner step and what it learned from."""
+
+    def __init__(self, step: int, lesson: Lesson):
+        super().__init__(
+            f"The loss of learner step {step} is not finite; lower learning.learning_rate, or look at the data with "
+            "`mzu data check`"
+        )
+        self.step, self.lesson = step, lesson
 
 
 def make_optimiser(learning_rate: float, weight_decay: float, training_steps: int) -> keras.optimizers.Optimizer:

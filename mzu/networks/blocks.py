@@ -9,6 +9,8 @@ offsets 0 (the defaults of Haiku, the paper's library), and heads 0: an untraine
 a uniform policy. Random categories -300..300 would stand for values of about +-20 instead.
 """
 
+import math
+
 from keras import initializers, layers, ops, random
 
 from mzu.networks.constants import NORM_EPSILON
@@ -24,9 +26,15 @@ def new_initialiser(seed: int):
     return initializers.LecunNormal(seed=random.SeedGenerator(seed))
 
 
-def trunk(x, width: int, num_blocks: int, initialiser):
+def normal_initialiser(initialiser, variance: float):
+    """An initialiser of another variance, which goes on in the same sequence of random numbers."""
+    return initializers.RandomNormal(stddev=math.sqrt(variance), seed=initialiser.seed)
+
+
+def trunk(x, width: int, num_blocks: int, initialiser, bias_initialiser="zeros"):
     """First layer, residual blocks, then relu(norm(x)): [B, F] -> [B, width], or [B, H, W, C] -> [B, H, W, width]."""
-    return residual_tower(layer(x, width, initialiser, "first"), num_blocks, initialiser)
+    first = layer(x, width, initialiser, "first", bias_initialiser=bias_initialiser)
+    return residual_tower(first, num_blocks, initialiser)
 
 
 def residual_tower(x, num_blocks: int, initialiser):
@@ -74,11 +82,12 @@ def num_halvings(sides: tuple[int, int]) -> int:
     return halvings
 
 
-def layer(x, width: int, initialiser, name: str, stride: int = 1):
-    """A fully-connected layer for [B, F], a 3x3 convolution for [B, H, W, C]; both with a bias."""
+def layer(x, width: int, initialiser, name: str, stride: int = 1, use_bias: bool = True, bias_initialiser="zeros"):
+    """A fully-connected layer for [B, F], a 3x3 convolution for [B, H, W, C]."""
+    settings = {"use_bias": use_bias, "kernel_initializer": initialiser, "bias_initializer": bias_initialiser}
     if len(x.shape) == 2:
-        return layers.Dense(width, kernel_initializer=initialiser, name=name)(x)
-    return layers.Conv2D(width, 3, stride, padding="same", kernel_initializer=initialiser, name=name)(x)
+        return layers.Dense(width, name=name, **settings)(x)
+    return layers.Conv2D(width, 3, stride, padding="same", name=name, **settings)(x)
 
 
 def norm_relu(x, name: str):

@@ -4,7 +4,10 @@ The Keras network is trained and is the source of truth; the twin of `compiled.p
 compiled search. Notebook 03_search uses it.
 """
 
+import dataclasses
 import math
+
+import numpy as np
 
 from mzu.networks.compiled import CompiledModel
 from mzu.networks.keras_model import KerasModel
@@ -53,9 +56,11 @@ def network_weights(network: Network) -> NetworkWeights:
         )
 
     config = network.config
+    dynamics = trunk("dynamics", config.num_blocks)
+    both = np.concatenate([dynamics.first.kernel, arrays["dynamics/first_of_action/kernel"]])  # of [hidden, action]
     return NetworkWeights(
         representation=trunk("representation", config.num_blocks),
-        dynamics=trunk("dynamics", config.num_blocks),
+        dynamics=dataclasses.replace(dynamics, first=Dense(both, dynamics.first.bias)),
         prediction=trunk("prediction", config.prediction_blocks) if config.prediction_blocks else None,
         reward=dense("dynamics/reward"),
         value=dense("prediction/value"),

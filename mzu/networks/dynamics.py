@@ -4,6 +4,10 @@
     images    hidden' = trunk([hidden, planes])     the same numbers, each as a constant plane [h, w]
 
 and reward = head(hidden'), so that reward and hidden state are learned from one place. Notebook 02_networks builds it.
+
+The first layer of [hidden, action] is written as the sum of a layer of the hidden state and one of the action, which
+start with weights of their own size. As a few among 64 or more inputs of one layer the action would hardly be heard at
+first, and the model would learn for a long time what happens on average instead of what each action does.
 """
 
 import keras
@@ -11,7 +15,7 @@ from keras import layers, ops
 
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
-from mzu.networks.blocks import head, scale_to_unit, trunk
+from mzu.networks.blocks import head, layer, normal_initialiser, residual_tower, scale_to_unit
 from mzu.networks.scalars import head_size
 
 
@@ -27,8 +31,12 @@ def build_dynamics(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[in
     if spaces.is_image:
         height, width, _ = hidden_shape
         encoded = ops.tile(ops.expand_dims(encoded, (1, 2)), (1, height, width, 1))
-    x = layers.Concatenate(name="hidden_and_action")([hidden, encoded])
-    x = trunk(x, config.width, config.num_blocks, initialiser)
+    # One number of a one-hot vector is not 0, all D of a vector may be; a convolution sees each of them nine times.
+    active = (spaces.num_actions if spaces.continuous else 1) * (9 if spaces.is_image else 1)
+    own_size = normal_initialiser(initialiser, 1 / active)
+    of_action = layer(encoded, config.width, own_size, "first_of_action", use_bias=False)
+    x = layers.Add(name="hidden_and_action")([layer(hidden, config.width, initialiser, "first"), of_action])
+    x = residual_tower(x, config.num_blocks, initialiser)
     if config.scale_hidden:
         x = scale_to_unit(x)
     reward = head(x, head_size(config.scalar_head, config.reward_support), initialiser, "reward")

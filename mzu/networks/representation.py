@@ -12,7 +12,7 @@ import numpy as np
 
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
-from mzu.networks.blocks import downsample, num_halvings, residual_tower, scale_to_unit, trunk
+from mzu.networks.blocks import downsample, normal_initialiser, num_halvings, residual_tower, scale_to_unit, trunk
 
 
 def build_representation(config: NetworkConfig, spaces: Spaces, initialiser) -> keras.Model:
@@ -25,7 +25,9 @@ def build_representation(config: NetworkConfig, spaces: Spaces, initialiser) -> 
         x = downsample(x, config.width, config.num_blocks, initialiser)
         x = residual_tower(x, config.num_blocks, initialiser)
     else:
-        x = trunk(x, config.width, config.num_blocks, initialiser)
+        # Critical: with biases of 0, the Layer Normalisation that follows makes an observation and its double look alike.
+        biases = "zeros" if spaces.is_image else normal_initialiser(initialiser, 1.0)
+        x = trunk(x, config.width, config.num_blocks, initialiser, biases)
     return keras.Model(observation, scale_to_unit(x) if config.scale_hidden else x, name="representation")
 
 
@@ -48,3 +50,15 @@ def stack_history(frames: np.ndarray, actions: np.ndarray, num_actions: int) -> 
     levels = np.rint(255 * actions / num_actions).astype(np.uint8)
     planes = np.broadcast_to(levels[..., None, None, :], (*batch, height, width, steps))
     return np.concatenate([pictures, planes], axis=-1)
+
+
+def fit_to_observations(network_representation: keras.Model, observations: np.ndarray) -> None:
+    """Scales the first layer for states to the observations [N, O] seen so far, as if each number had mean 0 and variance 1.
+
+    Angles of a hundredth and speeds of ten then start with an equal say. A constant number keeps its scale.
+    """
+    first = network_representation.get_layer("first")
+    mean, deviation = observations.mean(axis=0), observations.std(axis=0)
+    kernel = first.kernel.numpy() / np.where(deviation > 1e-6, deviation, 1.0)[:, None]
+    first.kernel.assign(kernel)
+    first.bias.assign(first.bias.numpy() - mean @ kernel)

@@ -17,6 +17,10 @@ import numpy as np
 from mzu.episodes.episode import Episode
 from mzu.replay.pieces import Piece, cut_piece
 from mzu.replay.segment import split_lengths
+from mzu.state import inside, under
+
+
+_ARRAYS = ("observations", "actions", "rewards")
 
 
 class EpisodeBuffer:
@@ -48,6 +52,27 @@ class EpisodeBuffer:
             episode.observations, episode.actions, episode.rewards, start, stop, self.tail, self.frame_stack,
             ended=True, terminated=episode.terminated,
         )  # fmt: skip
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The episodes one behind the other, as arrays."""
+        if not self.episodes:
+            return {}
+        ends = [(episode.terminated, episode.truncated) for episode in self.episodes]
+        arrays = {name: np.concatenate([getattr(e, name) for e in self.episodes]) for name in _ARRAYS}
+        return arrays | {"lengths": np.array([len(episode) for episode in self.episodes]), "ends": np.array(ends)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Holds the episodes of `state` again."""
+        lengths = state.get("lengths", np.zeros(0, int))
+        after = np.cumsum(lengths)
+        parts = {name: np.split(state[name], after[:-1]) for name in ("actions", "rewards") if len(lengths)}
+        parts["observations"] = np.split(state["observations"], np.cumsum(lengths + 1)[:-1]) if len(lengths) else []
+        self._keep(
+            [
+                Episode(*(parts[name][number] for name in _ARRAYS), *(bool(end) for end in state["ends"][number]))
+                for number in range(len(lengths))
+            ]
+        )
 
     def _keep(self, episodes: list[Episode]) -> None:
         self.episodes = episodes
@@ -95,6 +120,12 @@ class Demonstrations(EpisodeBuffer):
     def add(self, episode: Episode) -> None:
         pass
 
+    def state(self) -> dict[str, np.ndarray]:
+        return {}  # it is read from its files again
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        pass
+
 
 class Mixture:
     """Several buffers by weight; those that are still empty are passed over."""
@@ -117,3 +148,12 @@ class Mixture:
             raise ValueError("There is no stored game yet; a dataset or a finished fresh game comes first")
         weights = np.array([self.weights[name] for name in filled])
         return self.buffers[rng.choice(filled, p=weights / weights.sum())].draw(rng)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {
+            key: array for name, buffer in self.buffers.items() for key, array in under(name, buffer.state()).items()
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        for name, buffer in self.buffers.items():
+            buffer.restore(inside(state, name))

@@ -190,6 +190,10 @@ class Replay:
         leaves = slots[there] * self.config.segment_length + t[there]
         self._by_priority.set(leaves, self._to_the_alpha(priorities[there]))
 
+    def all_observations(self) -> np.ndarray:
+        """Every frame or state that is stored now, [N, ...]."""
+        return self._data["observations"].of_rows(self._frame_stack + self._steps[: self.num_segments])
+
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides what will be sampled, as copies in plain arrays; `restore` takes it back."""
         used = slice(self.num_segments)

@@ -1,0 +1,116 @@
+"""`Problem`: what a run is about. Its environment, its dataset, and whether they and the config fit together.
+
+Everything that cannot work is refused here, in one sentence, before anything is built.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mzu.config import Config
+from mzu.environments.environment import BOUND_TOLERANCE, Environment
+from mzu.environments.make import make
+from mzu.environments.spaces import Spaces
+from mzu.episodes.dataset import load_episodes
+from mzu.episodes.episode import Episode
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The world and the data of a config.
+
+    field         meaning
+    frame_spaces  spaces of one frame or state, as environment and episodes hold them
+    spaces        what the network sees: `network.frame_stack` frames along the channels
+    episodes      the dataset, empty where there is none
+    """
+
+    config: Config
+    frame_spaces: Spaces
+    spaces: Spaces
+    episodes: list[Episode]
+
+    @property
+    def datapoints(self) -> int | None:
+        """Stored steps, for `network.width=auto`."""
+        return sum(map(len, self.episodes)) or None
+
+    @property
+    def make_environment(self) -> Callable[[], Environment]:
+        return environment_maker(self.config)
+
+
+def load_problem(config: Config) -> Problem:
+    """Loads the data and looks at the environment; a ValueError says what does not fit."""
+    if config.environment is None and config.data is None:
+        raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
+    dataset = None if config.data is None else load_episodes(config.data, config.data_root)
+    episodes = [] if dataset is None else list(dataset)
+    if config.environment is None:
+        frame_spaces = dataset.infer_spaces()
+    else:
+        with environment_maker(config)() as environment:
+            frame_spaces = environment.spaces
+    check_config(config, frame_spaces, bool(episodes))
+    for episode in episodes:
+        check_episode(episode, frame_spaces, config.environment or config.data)
+    *sides, channels = frame_spaces.observation_shape
+    stacked = (*sides, channels * config.network.frame_stack)
+    return Problem(config, frame_spaces, dataclasses.replace(frame_spaces, observation_shape=stacked), episodes)
+
+
+def environment_maker(config: Config) -> Callable[[], Environment]:
+    """A function that makes the run's environment, which hands out single frames."""
+    if config.environment is None:
+        raise ValueError("This run has no environment to play in; give one with --env ID")
+    # Frames are stacked where they are read (`network.frame_stack`), so that they are stored once.
+    options = {"stack": 1} if config.environment.startswith("atari:") else {}
+    return lambda: make(config.environment, **options)
+
+
+def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
+    """Settings that contradict each other, the environment or the presence of data."""
+    fraction = config.reanalyse.fraction
+    if fraction < 1 and config.environment is None:
+        raise ValueError(
+            f"reanalyse.fraction is {fraction}, which needs fresh games, but no environment is given (--env)"
+        )
+    if fraction == 1 and not (has_data and config.reanalyse.demonstrations > 0):
+        raise ValueError(
+            "reanalyse.fraction is 1, so all is learned from stored games, but there are none; give --data PATH, or lower "
+            "the fraction to play"
+        )
+    if config.learning.policy_loss != "reanalyse" and fraction < 1:
+        raise ValueError(
+            f"learning.policy_loss={config.learning.policy_loss} learns from stored actions only; set reanalyse.fraction=1"
+        )
+    if config.network.frame_stack > 1 and not spaces.is_image:
+        raise ValueError(
+            f"network.frame_stack is {config.network.frame_stack}, but only images are stacked; set it to 1"
+        )
+    if spaces.continuous and config.search.num_sampled_actions is None:
+        raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
+
+
+def check_episode(episode: Episode, spaces: Spaces, world: str) -> None:
+    """An episode that does not fit the spaces of the environment (or of the dataset itself)."""
+    where = f"The episode {episode.source}" if episode.source else "An episode of the dataset"
+    advice = "is this the dataset of another environment?"
+    shape, actions = episode.observations.shape[1:], episode.actions
+    if shape != spaces.observation_shape:
+        raise ValueError(
+            f"{where} has observations of shape {shape}, but {world} has {spaces.observation_shape}; {advice}"
+        )
+    if episode.is_continuous != spaces.continuous or actions.shape[1:] not in ((), (spaces.num_actions,)):
+        theirs = f"{actions.shape[1]} continuous" if episode.is_continuous else "discrete"
+        kind = "continuous" if spaces.continuous else "discrete"
+        raise ValueError(f"{where} has {theirs} actions, but {world} has {spaces.num_actions} {kind} ones; {advice}")
+    if spaces.continuous and np.abs(actions).max() > 1 + BOUND_TOLERANCE:
+        raise ValueError(f"{where} has actions up to {np.abs(actions).max():.3g}, but they must be scaled to [-1, 1]")
+    if not spaces.continuous and not 0 <= actions.min() <= actions.max() < spaces.num_actions:
+        number = spaces.num_actions
+        raise ValueError(
+            f"{where} has actions {actions.min()}..{actions.max()}, but {world} has {number} (0..{number - 1}); {advice}"
+        )

@@ -1,0 +1,174 @@
+"""`RunFolder`: what a run leaves on the disk, so that it can be looked at, evaluated and continued.
+
+    config.json       everything that defines the run
+    versions.json     versions of Python and of the libraries, and when the run was started
+    log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
+    timing.csv        how long it took
+    curve.png         the learning curve
+    checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
+    best/             the network with the highest evaluation so far, and which one that was
+    result.json       the final evaluation
+
+Every file appears whole or not at all (`mzu/files.py`).
+"""
+
+import csv
+import datetime
+import importlib.metadata
+import io
+import json
+import platform
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+import mzu
+from mzu.config import Config
+from mzu.files import written_whole
+from mzu.networks.network import Network
+from mzu.networks.saving import load_network, save_network
+
+FORMAT = "mzu run 1"
+LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
+
+
+class RunFolder:
+    """A run's folder, new or existing."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: str | Path, config: Config) -> "RunFolder":
+        """A new folder; one that already holds a run is refused rather than overwritten."""
+        folder = cls(path)
+        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
+            raise ValueError(f"{path} exists and is not empty; choose another --out, or go on with it by --resume")
+        folder.path.mkdir(parents=True, exist_ok=True)
+        folder._write("config.json", config.to_json() + "\n")
+        folder._write("versions.json", json.dumps(_versions(), indent=2) + "\n")
+        return folder
+
+    @classmethod
+    def open(cls, path: str | Path) -> "RunFolder":
+        """An existing run."""
+        folder = cls(path)
+        if not (folder.path / "config.json").is_file():
+            raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
+        return folder
+
+    @property
+    def config(self) -> Config:
+        return Config.from_json((self.path / "config.json").read_text())
+
+    def log(self, row: dict, name: str = "log.csv") -> None:
+        """Appends a row. The first one decides the columns."""
+        path = self.path / name
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(row), lineterminator="\n")
+        if not path.exists():
+            writer.writeheader()
+        writer.writerow(row)
+        with path.open("a") as file:
+            file.write(text.getvalue())
+
+    def read_log(self, name: str = "log.csv") -> list[dict[str, float]]:
+        """The rows as numbers; empty cells are NaN."""
+        path = self.path / name
+        if not path.exists():
+            return []
+        with path.open(newline="") as file:
+            # A kill in the middle of a write can leave half a line at the end, which has too few cells.
+            rows = [row for row in csv.DictReader(file) if None not in row.values()]
+        return [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
+
+    def forget_after(self, step: int) -> None:
+        """Takes out the rows behind a step: what a killed run wrote after its last checkpoint happens again."""
+        for name in ("log.csv", "timing.csv"):
+            path = self.path / name
+            if path.exists():
+                lines = path.read_text().splitlines(keepends=True)
+                kept = [line for line in lines[1:] if line.endswith("\n") and int(line.split(",")[0]) <= step]
+                self._write(name, "".join([lines[0], *kept]))
+
+    def save_checkpoint(self, step: int, state: dict[str, np.ndarray], network: Network, keep: int) -> None:
+        """Writes the state and the network, then removes the oldest checkpoints beyond `keep`."""
+        path = self.path / "checkpoints" / f"{step:08d}"
+        if path.exists():
+            return
+        with written_whole(path) as temporary:
+            temporary.mkdir()
+            np.savez(temporary / "state.npz", format=FORMAT, **state)
+            save_network(network, temporary / "network.keras")
+        for old in self.checkpoints()[:-keep]:
+            shutil.rmtree(self._checkpoint(old))
+
+    def checkpoints(self) -> list[int]:
+        """The learner steps of all complete checkpoints, in order."""
+        folder = self.path / "checkpoints"
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
+
+    def load_checkpoint(self, step: int) -> dict[str, np.ndarray]:
+        """The state that `save_checkpoint` wrote."""
+        path = self._checkpoint(step) / "state.npz"
+        try:
+            with np.load(path) as archive:
+                state = {name: archive[name] for name in archive.files}
+        except Exception as error:
+            raise ValueError(f"{path} is damaged ({error}); remove its folder to resume from the one before") from None
+        if str(state.pop("format")) != FORMAT:
+            raise ValueError(f"{path} was written by another version of mzu; this one reads '{FORMAT}'")
+        return state
+
+    def save_best(self, step: int, mean: float, network: Network) -> None:
+        """Keeps the network if its mean return is the highest so far."""
+        if mean <= self.best().get("mean", -np.inf):
+            return
+        # The network first: after a crash between the two the note names an older, lower mean, which is then beaten again.
+        save_network(network, self.path / "best" / "network.keras")
+        self._write("best/best.json", json.dumps({"step": step, "mean": mean}) + "\n")
+
+    def best(self) -> dict:
+        """{"step": ..., "mean": ...} of the best network, empty where none was evaluated."""
+        path = self.path / "best" / "best.json"
+        return json.loads(path.read_text()) if path.is_file() else {}
+
+    def load_network(self, which: str = "latest") -> Network:
+        """The network of the latest checkpoint, of the best evaluation ("best"), or of a learner step ("2000")."""
+        if which == "best":
+            if not self.best():
+                raise ValueError(f"{self.path} has no best network: nothing was evaluated during training")
+            return load_network(self.path / "best" / "network.keras")
+        steps = self.checkpoints()
+        if not steps:
+            raise ValueError(f"{self.path} has no checkpoint yet")
+        if which == "latest":
+            return load_network(self._checkpoint(steps[-1]) / "network.keras")
+        if not which.isdigit() or int(which) not in steps:
+            raise ValueError(
+                f"{self.path} has no checkpoint {which}; there are latest, best, {', '.join(map(str, steps))}"
+            )
+        return load_network(self._checkpoint(int(which)) / "network.keras")
+
+    def save_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> Path:
+        """A file of arrays beside the log, for instance the batch that made the loss infinite."""
+        with written_whole(self.path / name) as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)
+        return self.path / name
+
+    def save_result(self, result: dict) -> None:
+        self._write("result.json", json.dumps(result, indent=2) + "\n")
+
+    def _checkpoint(self, step: int) -> Path:
+        return self.path / "checkpoints" / f"{step:08d}"
+
+    def _write(self, name: str, text: str) -> None:
+        with written_whole(self.path / name) as temporary:
+            temporary.write_text(text)
+
+
+def _versions() -> dict[str, str]:
+    versions = {"mzu": mzu.__version__, "python": platform.python_version(), "machine": platform.platform()}
+    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
+    return versions | {"started": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}
