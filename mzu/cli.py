@@ -23,6 +23,9 @@ class Command(NamedTuple):
 
 COMMANDS = [
     Command("doctor", "mzu.doctor", "show versions, and whether everything that mzu needs works on this machine"),
+    Command("train", "mzu.training.train_command", "train on a preset, an environment or a dataset"),
+    Command("evaluate", "mzu.training.evaluate_command", "play episodes with a trained run; a table, and a video"),
+    Command("presets", "mzu.presets_command", "list the named settings of `mzu train`, or show one"),
     Command("network", "mzu.summary", "show the networks of a config: layers, parameters, memory of a search"),
     Command("collect", "mzu.collect", "record episodes of a random or heuristic policy as a dataset"),
     Command("data", "mzu.episodes.command", "look at a dataset, check it before training, or convert it"),

@@ -17,6 +17,7 @@ from mzu.environments.players import draw_player
 from mzu.environments.policies import heuristic_policy, noisy_policy, random_policy
 from mzu.episodes.embedded import RECIPES, recipe
 from mzu.episodes.episode import Episode
+from mzu.quiet import import_tensorflow
 
 POLICIES = ("random", "heuristic", "mixture", "players", "trained")
 
@@ -30,7 +31,9 @@ def add_arguments(parser) -> None:
     parser.add_argument("--policy", choices=POLICIES,
                         help="(default random) mixture: the heuristic, with another share of noise in every episode; "
                         "players: several mediocre ones in turn")  # fmt: skip
-    parser.add_argument("--network", type=Path, metavar="FILE.keras", help="the network that --policy trained plays")
+    parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder",
+                        help="the folder of a run of `mzu train`, whose network --policy trained plays")  # fmt: skip
+    parser.add_argument("--network", type=Path, metavar="FILE.keras", help="or a saved network alone")
     parser.add_argument("--set", action="append", default=[], metavar="search.FIELD=VALUE",
                         help="a setting of the search that --policy trained plays with; may be repeated")  # fmt: skip
     parser.add_argument("--episodes", type=int, help="how many (default 10)")
@@ -64,12 +67,12 @@ def run(arguments) -> int:
     if arguments.id.startswith("atari:"):
         options.setdefault("stack", 1)  # Frames are stored once and stacked when they are read.
     if (arguments.policy == "trained") != (arguments.network is not None):
-        raise ValueError("--policy trained and --network FILE.keras belong together; give both or neither")
+        raise ValueError("--policy trained and --network FILE.keras or --run RUN belong together; give both or neither")
     settings = (arguments.episodes, arguments.seed, arguments.noise, arguments.sticky)
     with make(arguments.id, **options) as environment:
         policy = arguments.policy
         if policy == "trained":
-            policy = trained_policy(environment, arguments.network, Config().override(*arguments.set))
+            policy = trained_policy(environment, arguments.network, arguments.config.override(*arguments.set))
         # disable=None: no bar where the output is not a terminal.
         bar = tqdm(collect(environment, policy, *settings), total=arguments.episodes, unit="episode", disable=None)
         returns, lengths = [], []
@@ -127,6 +130,7 @@ def collect(
 
 def trained_policy(environment: Environment, path: Path, config: Config):
     """Plays the saved network at `path` by search: the most visited action of every step, scale min(scale, 0.05)."""
+    import_tensorflow()
     from mzu.networks.compile_model import model_for_search
     from mzu.networks.saving import load_network
     from mzu.search.search import sample_actions, search
@@ -187,7 +191,10 @@ def _until_interrupted(episodes: Iterator[Episode], returns: list, lengths: list
 
 
 def _fill_in(arguments) -> None:
-    """What the recipe says, or the defaults of what was not given."""
+    """What the recipe or the run says, or the defaults of what was not given."""
+    arguments.config = Config()
+    if arguments.run_folder is not None:
+        _look_into_run(arguments)
     if (arguments.id is None) == (arguments.recipe is None):
         raise ValueError("Give either the id of an environment or --recipe NAME")
     said = {"policy": "random", "episodes": 10, "seed": 0, "noise": 0.0, "sticky": 0.0}
@@ -200,6 +207,20 @@ def _fill_in(arguments) -> None:
     for name, value in said.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
+
+
+def _look_into_run(arguments) -> None:
+    """Environment, network and settings of the search are those of the run."""
+    import_tensorflow()
+    from mzu.training.run_folder import RunFolder
+
+    if arguments.network is not None or arguments.recipe is not None:
+        other = "--network" if arguments.network is not None else "--recipe"
+        raise ValueError(f"--run and {other} say the same thing twice; leave one of them out")
+    folder = RunFolder.open(arguments.run_folder)
+    arguments.config, arguments.network = folder.config, folder.network_file()
+    arguments.policy = arguments.policy or "trained"
+    arguments.id = arguments.id or folder.config.environment
 
 
 def _option(text: str) -> tuple[str, object]:

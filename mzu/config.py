@@ -135,6 +135,7 @@ class LearningConfig:
     crr_weight: Literal["exp", "indicator"] = "exp"  # CRR; the paper does not say which
     crr_temperature: float = 1.0  # CRR: beta of exp(advantage / beta)
     crr_clip: float = 20.0  # CRR: largest weight
+    jit_compile: bool = True  # our choice: the step by XLA, faster after some 10 s of compiling; false starts at once
 
     def __post_init__(self):
         _at_least(self, 1, "batch_size", "training_steps", "target_network_period")

@@ -19,11 +19,12 @@ FILES = {"README.md", "LICENSE", "requirements.txt", "setup.cfg", "pyproject.tom
 ROOMS = [
     "compilation",
     "files",
+    "quiet",
     "state",
     "config",
-    "presets",
     "environments",
     "episodes",
+    "presets",
     "networks",
     "search",
     "replay",
@@ -31,7 +32,7 @@ ROOMS = [
 ROOMS += ["reanalyse", "acting", "learning", "training"]
 # These look into every room, and no room looks into them: only the command line starts them.
 ONLOOKERS = ["explain", "experiments", "bench", "classroom"]
-COMMAND_LINE = ["doctor", "summary", "collect", "cli", "__main__"]
+COMMAND_LINE = ["doctor", "summary", "collect", "presets_command", "cli", "__main__"]
 
 
 def ruff(*arguments):

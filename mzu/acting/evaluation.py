@@ -58,9 +58,10 @@ def evaluate(
     returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
     try:
         for first in range(0, episodes, len(environments)):
-            numbers = range(first, min(first + len(environments), episodes))
+            together = range(first, min(first + len(environments), episodes))
+            running = dict(zip(together, environments, strict=False))
             _play_together(
-                choose, rng, environments, seeds, numbers, config.network.frame_stack, returns, lengths,
+                choose, rng, running, seeds, config.network.frame_stack, network.spaces.is_image, returns, lengths,
                 on_frame if first == 0 else None,
             )  # fmt: skip
     finally:
@@ -69,23 +70,28 @@ def evaluate(
     return Evaluation(returns, lengths)
 
 
-def _play_together(choose, rng, environments, seeds, numbers, frame_stack, returns, lengths, on_frame) -> None:
-    """Episodes `numbers`, one per environment, until the last has ended; adds to returns [E] and lengths [E]."""
-    running = {number: environment for number, environment in zip(numbers, environments, strict=False)}
+def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns, lengths, on_frame) -> None:
+    """Plays `running`, environments by the number of their episode, to the end; adds to returns [E] and lengths [E].
+
+    With `keep_rows` an ended episode stays in the batch with its last observation, because a convolutional model is
+    compiled anew for every batch size. Otherwise it costs nothing any more.
+    """
     rows = {number: row for row, number in enumerate(running)}
-    first = [environment.reset(seed=int(seeds[number])) for number, environment in running.items()]
-    # Ended episodes keep their row, with their last observation: a convolutional model is compiled for one batch size.
-    frames = np.zeros((len(running), frame_stack, *first[0].shape), first[0].dtype)
+    first = np.stack([environment.reset(seed=int(seeds[number])) for number, environment in running.items()])
+    frames = np.zeros((len(first), frame_stack, *first.shape[1:]), first.dtype)
     frames[:, -1] = first
     filmed = next(iter(running)) if on_frame else None
     while running:
         if filmed in running:
             on_frame(running[filmed].render())
-        observations = frames[:, 0] if frame_stack == 1 else np.stack([stack_frames(stack) for stack in frames])
-        actions = choose(observations, rng, _legal(running, rows, len(frames)))
-        for number, environment in list(running.items()):
-            row = rows[number]
-            action = actions[row] if environment.spaces.continuous else int(actions[row])
+        numbers = list(rows if keep_rows else running)
+        observations = np.stack([stack_frames(frames[rows[number]]) for number in numbers])
+        actions = choose(observations, rng, _legal([running.get(number) for number in numbers]))
+        for number, action in zip(numbers, actions, strict=True):
+            if number not in running:
+                continue
+            environment, row = running[number], rows[number]
+            action = action if environment.spaces.continuous else int(action)
             observation, reward, terminated, truncated = environment.step(action)
             frames[row, :-1] = frames[row, 1:]
             frames[row, -1] = observation
@@ -97,13 +103,8 @@ def _play_together(choose, rng, environments, seeds, numbers, frame_stack, retur
                 del running[number]
 
 
-def _legal(running, rows, batch: int) -> np.ndarray | None:
-    masks = {rows[number]: environment.legal_actions() for number, environment in running.items()}
-    if all(mask is None for mask in masks.values()):
-        return None
-    size = next(environment.spaces.num_actions for environment in running.values())
-    legal = np.ones((batch, size), bool)
-    for row, mask in masks.items():
-        if mask is not None:
-            legal[row] = mask
-    return legal
+def _legal(environments: list[Environment | None]) -> np.ndarray | None:
+    """Legal actions [B, A], or None where all are; the row of an ended episode (None) may take any."""
+    masks = [None if environment is None else environment.legal_actions() for environment in environments]
+    size = next((len(mask) for mask in masks if mask is not None), None)
+    return None if size is None else np.array([np.ones(size, bool) if mask is None else mask for mask in masks])

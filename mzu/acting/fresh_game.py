@@ -33,9 +33,7 @@ class FreshGame:
         """What the network sees now: zeros stand for frames before the first."""
         frames = self.observations[-self.frame_stack :]
         missing = self.frame_stack - len(frames)
-        return (
-            stack_frames(np.stack([np.zeros_like(frames[0])] * missing + frames)) if self.frame_stack > 1 else frames[0]
-        )
+        return stack_frames(np.stack([np.zeros_like(frames[0])] * missing + frames))
 
     @property
     def legal_actions(self) -> np.ndarray | None:
@@ -66,10 +64,11 @@ class FreshGame:
                 break
             # Arrays of the whole game would be made anew for every segment: only what this one needs.
             first, last = max(self.segmented - self.frame_stack + 1, 0), min(stop + self.tail, steps)
+            reaches_end = last == steps
             piece = cut_piece(
                 np.stack(self.observations[first : last + 1]), self.action_array(first, last),
-                np.float32(self.rewards[first:last]), self.segmented - first, stop - first, self.tail,
-                self.frame_stack, ended=self.finished and last == steps, terminated=self.terminated,
+                np.float32(self.rewards[first:last]), self.segmented - first, stop - first, self.tail, self.frame_stack,
+                ended=self.finished and reaches_end, terminated=self.terminated and reaches_end,
             )  # fmt: skip
             segments.append(self.trace.finish(piece, stored=False))
             self.segmented = stop

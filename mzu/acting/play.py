@@ -7,6 +7,7 @@ A stored game is a game like any other: online is fraction 0, offline is 1, and 
 Notebook 07_training_system.
 """
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -53,12 +54,13 @@ class Player:
         self.environments = environments
         self.fraction = FractionController(config.reanalyse.fraction)
         self.games: list[StoredGame | FreshGame] = []
+        self.seconds = {"search": 0.0, "games": 0.0}  # time spent searching, and in the games: environments, recording
         self._searches = config.learning.policy_loss == "reanalyse" or config.learning.td_steps == 0
 
     def advance(self, temperature: float) -> Played:
         """One position of every game is searched; finished games give way to new ones."""
         if not self.games:
-            self.games = [self._next_game(place) for place in range(self.config.acting.games)]
+            self.games = self._filled([None] * self.config.acting.games)
         games = self.games
         self._improve(games, temperature)
         segments = [segment for game in games for segment in game.pop_segments()]
@@ -67,17 +69,19 @@ class Player:
         episodes = [game.episode() for game in games if game.finished and not game.is_stored]
         for episode in episodes:
             self.sources.add(episode)
-        self.games = [self._next_game(place) if game.finished else game for place, game in enumerate(games)]
+        self.games = self._filled([None if game.finished else game for game in games])
         return Played(segments, episodes, stored, len(games) - stored)
 
     def _improve(self, games, temperature: float) -> None:
         """Searches the current position of every game, and lets it go on."""
+        start = time.perf_counter()
         observations = np.stack([game.observation for game in games])
         if not self._searches:
             # Behaviour cloning and CRR learn from the stored actions; the search would not be looked at.
             _, _, values = self.model.initial(observations)
             for game, value in zip(games, values, strict=True):
                 game.take(None, None, None, value, value)
+            self.seconds["games"] += time.perf_counter() - start
             return
         result = search(
             self.model,
@@ -88,12 +92,15 @@ class Player:
             legal_actions=self._legal(games),
         )
         actions = sample_actions(result, temperature, self.rng)
+        searched = time.perf_counter()
         raw_values = result.tree.nodes["raw_value"][:, ROOT]
         policies = result.policy.astype(np.float32)
         sampled = self.config.search.num_sampled_actions is not None
         for row, game in enumerate(games):
             candidates = result.actions[row] if sampled else None
             game.take(actions[row], policies[row], candidates, result.value[row], raw_values[row])
+        self.seconds["search"] += searched - start
+        self.seconds["games"] += time.perf_counter() - searched
 
     def _injection(self, games) -> dict:
         """The stored actions of stored games join their candidates, where candidates are sampled."""
@@ -104,7 +111,9 @@ class Player:
             return {}
         nothing = np.zeros(self.spaces.num_actions, np.float32) if self.spaces.continuous else 0
         actions = [game.action if game.is_stored else nothing for game in games]
-        return {"injected_actions": np.array(actions), "inject": inject}
+        # Stored actions may lie a rounding error outside of the bounds (`BOUND_TOLERANCE`); candidates may not.
+        actions = np.clip(actions, -1, 1) if self.spaces.continuous else np.array(actions)
+        return {"injected_actions": actions, "inject": inject}
 
     def _legal(self, games) -> np.ndarray | None:
         masks = [game.legal_actions for game in games]
@@ -112,18 +121,26 @@ class Player:
             return None
         return np.array([np.ones(self.spaces.num_actions, bool) if mask is None else mask for mask in masks])
 
-    def _next_game(self, place: int) -> StoredGame | FreshGame:
-        if self.fraction.choose_stored(self.rng, available=not self.sources.is_empty):
-            return self._stored_game(self.sources.draw(self.rng))
-        return self._fresh_game(place, seed=int(self.rng.integers(2**31)))
+    def _filled(self, games: list[StoredGame | FreshGame | None]) -> list[StoredGame | FreshGame]:
+        """A new game in every place that has None."""
+        for place, game in enumerate(games):
+            if game is None:
+                stored_elsewhere = sum(other is not None and other.is_stored for other in games)
+                games[place] = self._next_game(place, stored_elsewhere)
+        return games
 
-    def _stored_game(self, piece: Piece) -> StoredGame:
-        return StoredGame(piece, self.config.network.frame_stack, SearchTrace(self.config))
+    def _next_game(self, place: int, stored_elsewhere: int) -> StoredGame | FreshGame:
+        available = not self.sources.is_empty
+        if self.fraction.choose_stored(self.rng, available, self.config.acting.games, stored_elsewhere):
+            return self._stored_game(self.sources.draw(self.rng), SearchTrace(self.config))
+        return self._fresh_game(place, int(self.rng.integers(2**31)), SearchTrace(self.config))
 
-    def _fresh_game(self, place: int, seed: int) -> FreshGame:
+    def _stored_game(self, piece: Piece, trace: SearchTrace) -> StoredGame:
+        return StoredGame(piece, self.config.network.frame_stack, trace)
+
+    def _fresh_game(self, place: int, seed: int, trace: SearchTrace) -> FreshGame:
         tail, stack = tail_length(self.config.learning), self.config.network.frame_stack
-        length = self.config.replay.segment_length
-        return FreshGame(self.environments[place], seed, length, tail, stack, SearchTrace(self.config))
+        return FreshGame(self.environments[place], seed, self.config.replay.segment_length, tail, stack, trace)
 
     def state(self) -> dict[str, np.ndarray]:
         """The games as far as they are played, as arrays."""
@@ -139,23 +156,22 @@ class Player:
         self.games = [self._restore_game(place, inside(state, f"game_{place}")) for place in range(int(state["games"]))]
 
     def _restore_game(self, place: int, state: dict[str, np.ndarray]) -> StoredGame | FreshGame:
+        trace = SearchTrace(self.config)
+        trace.restore(inside(state, "trace"))
         if "seed" not in state:
-            ended, terminated = (bool(flag) for flag in state["ends"])
-            piece = Piece(
-                state["observations"], state["actions"], state["rewards"], int(state["length"]), ended, terminated
+            ends = (bool(flag) for flag in state["ends"])
+            arrays = (state["observations"], state["actions"], state["rewards"])
+            return self._stored_game(Piece(*arrays, int(state["length"]), *ends), trace)
+        game = self._fresh_game(place, int(state["seed"]), trace)
+        for action in state["actions"]:
+            game.apply(action if self.spaces.continuous else int(action))
+        same = np.array_equal(game.observation, state["observation"]) and np.array_equal(game.rewards, state["rewards"])
+        if not same:
+            raise ValueError(
+                f"{game.environment.id} does not repeat itself: the same seed and actions led to other observations or "
+                "rewards, so this run cannot go on exactly where it stopped; start it anew"
             )
-            game = self._stored_game(piece)
-        else:
-            game = self._fresh_game(place, int(state["seed"]))
-            for action in state["actions"]:
-                game.apply(action if self.spaces.continuous else int(action))
-            if not np.array_equal(game.observation, state["observation"]):
-                raise ValueError(
-                    f"{game.environment.id} does not repeat itself: the same seed and actions led to another observation, so "
-                    "this run cannot go on exactly where it stopped; start it anew"
-                )
-            game.segmented = int(state["segmented"])
-        game.trace.restore(inside(state, "trace"))
+        game.segmented = int(state["segmented"])
         return game
 
 
@@ -172,4 +188,4 @@ def _game_state(game) -> dict[str, np.ndarray]:
         arrays |= {"observations": piece.observations, "actions": piece.actions, "rewards": piece.rewards}
         return arrays | {"length": np.array(piece.length), "ends": np.array([piece.ended, piece.terminated])}
     arrays |= {"seed": np.array(game.seed), "actions": game.action_array(), "observation": game.observation}
-    return arrays | {"segmented": np.array(game.segmented)}
+    return arrays | {"rewards": np.array(game.rewards, float), "segmented": np.array(game.segmented)}

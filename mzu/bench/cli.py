@@ -6,6 +6,7 @@ import importlib
 BENCHMARKS = {
     "search": "one search against mctx and against the bare matrix products that it needs",
     "networks": "a search through the compiled twin against one through Keras, and the training step with XLA",
+    "train": "where the time of a training run goes, and the learner's step against its bare matrix products",
     "data": "episodes, steps and megabytes per second that each dataset format is read and written with",
 }
 

@@ -56,6 +56,7 @@ class AtariEnvironment(Environment):
         self._grey, self._stack = picture == "grey", stack
         self._planes = (picture == "rgb" and stack > 1) if action_planes is None else action_planes
         self._frame_skip, self._noop_starts = frame_skip, noop_starts
+        self.frames_per_second = 60 / frame_skip
         channels = stack * ((1 if self._grey else 3) + self._planes)
         super().__init__(
             f"atari:{game}", Spaces((SIZE[picture],) * 2 + (channels,), len(self._buttons), False, "uint8")

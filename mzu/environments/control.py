@@ -68,6 +68,7 @@ class ControlEnvironment(Environment):
             raise ValueError(f"dm_control:{name} has actions without bounds, to which [-1, 1] cannot be mapped")
         spaces = Spaces((sum(self.sizes.values()),), actions.shape[0], continuous=True)
         super().__init__(f"dm_control:{name}", spaces)
+        self.frames_per_second = 1 / self.world.control_timestep()
 
     def _reset(self, seed):
         if seed is not None:

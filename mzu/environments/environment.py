@@ -30,6 +30,8 @@ class Environment:
     A kind of environment fills in `_reset`, `_step` and, where it can, `legal_actions`, `render` and `close`.
     """
 
+    frames_per_second = 30.0  # at which a video of it looks right
+
     def __init__(self, id: str, spaces: Spaces):
         self.id = id
         self.spaces = spaces

@@ -38,6 +38,7 @@ class GymnasiumEnvironment(Environment):
         shape, dtype = _observation_shape(world.observation_space, channels_first, name)
         num_actions, self._bounds = _actions(world.action_space, name)
         super().__init__(name, Spaces(shape, num_actions, self._bounds is not None, dtype))
+        self.frames_per_second = world.metadata.get("render_fps", self.frames_per_second)
         self._legal = None
 
     def _reset(self, seed):
@@ -62,7 +63,12 @@ class GymnasiumEnvironment(Environment):
         return self._legal
 
     def render(self):
-        picture = self.world.render() if self.world.render_mode == "rgb_array" else None
+        if "rgb_array" not in self.world.metadata.get("render_modes", []):
+            return super().render()
+        try:
+            picture = self.world.render() if self.world.render_mode == "rgb_array" else None
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise ValueError(f"{self.id} needs a package that is not installed to draw itself: {error}") from None
         if picture is None:
             raise ValueError(f"{self.id} draws nothing in this mode; make it with render_mode='rgb_array'")
         return np.asarray(picture)

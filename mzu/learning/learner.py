@@ -30,12 +30,13 @@ class Lesson(NamedTuple):
 class Learner:
     """Owns the network that is trained, its target network and the optimiser.
 
-    `prepare` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled by
-    XLA for fixed shapes; `jit_compile=False` runs it as a plain TensorFlow graph, which starts at once but runs slower.
+    `prepare` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled
+    by XLA for fixed shapes; `learning.jit_compile=false` runs it as a plain TensorFlow graph, which starts at once but
+    runs slower.
     """
 
-    def __init__(self, config: Config, network: Network, jit_compile: bool = True):
-        _check_possible(config)
+    def __init__(self, config: Config, network: Network):
+        check_possible(config)
         learning = config.learning
         self.config = config
         self.network = network
@@ -45,7 +46,7 @@ class Learner:
         self.optimiser = make_optimiser(learning.learning_rate, learning.weight_decay, learning.training_steps)
         self.optimiser.build(network.trainable_variables)
         self.steps = 0
-        self._step = tf.function(self._step_tensors, jit_compile=jit_compile)
+        self._step = tf.function(self._step_tensors, jit_compile=learning.jit_compile)
 
     def prepare(self, batch: Batch) -> Lesson:
         """The batch with its targets, made with the target network of the moment."""
@@ -106,8 +107,9 @@ class Learner:
             predictions, losses = self.losses(observations, actions, targets)
             # Critical: without the weights the loss would be that of the prioritised positions only.
             loss = tf.reduce_mean(weights * losses.total)
-        # Without unrolled steps the dynamics has no gradient.
-        gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+        # Without unrolled steps the dynamics has no gradient; TensorFlow makes zeros for its own variables only.
+        sources = [variable.value for variable in variables]
+        gradients = tape.gradient(loss, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         self.optimiser.apply(gradients, variables)
         value = scalar_from_logits(predictions.value[:, 0])
         # With TD-0 the target is the search value itself; how far the prediction is from it takes the place of z.
@@ -140,7 +142,8 @@ def make_optimiser(learning_rate: float, weight_decay: float, training_steps: in
     return optimiser
 
 
-def _check_possible(config: Config) -> None:
+def check_possible(config: Config) -> None:
+    """Refuses losses that would have nothing to learn from."""
     learning = config.learning
     if learning.policy_loss == "crr" and learning.td_steps == 0:
         raise ValueError("learning.policy_loss=crr needs values of its own; set learning.td_steps to 1 or more")

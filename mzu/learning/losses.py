@@ -62,7 +62,7 @@ def unroll(network: Network, observations, actions, unroll_steps: int, gradient_
 
 
 def policy_losses(outputs, targets: Targets, continuous: bool):
-    """Cross-entropy [B, U + 1] of the policy outputs [B, U + 1, P]: minus the weighted log-likelihood of the actions."""
+    """Cross-entropy [B, U + 1] of policy outputs [B, U + 1, P]: minus the weighted log-likelihood of the actions."""
     if targets.policy_actions.shape[2] == 0:
         likelihoods = ops.log_softmax(outputs)
     else:

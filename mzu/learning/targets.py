@@ -3,8 +3,8 @@
 
 symbol  name     at position t + k, k = 0..U
 u       rewards  the stored rewards
-z       values   sum of n discounted rewards + discount^n * value of the target network n steps later (td_steps = n > 0),
-                 or the search value (td_steps = 0)
+z       values   sum of n discounted rewards + discount^n * value of the target network n steps later (n = td_steps
+                 > 0), or the search value (td_steps = 0)
 pi      policy   where the policy is trained towards: actions and their weights
 
 How an episode ends decides what can be known. After a terminal end nothing happens any more: reward 0, value 0, no

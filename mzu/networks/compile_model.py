@@ -57,7 +57,9 @@ def network_weights(network: Network) -> NetworkWeights:
 
     config = network.config
     dynamics = trunk("dynamics", config.num_blocks)
-    both = np.concatenate([dynamics.first.kernel, arrays["dynamics/first_of_action/kernel"]])  # of [hidden, action]
+    # hidden + first(hidden) + first_of_action(action) is one matrix product with [hidden, action].
+    identity = np.eye(config.width, dtype=np.float32)
+    both = np.concatenate([dynamics.first.kernel + identity, arrays["dynamics/first_of_action/kernel"]])
     return NetworkWeights(
         representation=trunk("representation", config.num_blocks),
         dynamics=dataclasses.replace(dynamics, first=Dense(both, dynamics.first.bias)),

@@ -1,13 +1,14 @@
 """The dynamics: hidden state and action -> next hidden state and reward (paper, appendix "Network Architecture").
 
-    states    hidden' = trunk([hidden, action])     the action as a one-hot vector [A], or as the vector [D] that it is
-    images    hidden' = trunk([hidden, planes])     the same numbers, each as a constant plane [h, w]
+    x = hidden + first(hidden) + first_of_action(action)     hidden' = tower(x)     reward = head(hidden')
 
-and reward = head(hidden'), so that reward and hidden state are learned from one place. Notebook 02_networks builds it.
+The action is a one-hot vector [A] or the vector [D] that it is; for images each of its numbers is a constant plane [h, w].
+Reward and hidden state are learned from one place. Notebook 02_networks builds it.
 
-The first layer of [hidden, action] is written as the sum of a layer of the hidden state and one of the action, which
-start with weights of their own size. As a few among 64 or more inputs of one layer the action would hardly be heard at
-first, and the model would learn for a long time what happens on average instead of what each action does.
+Two things let the model hear what an action does. It starts from "nothing changes" (hidden itself, and a first layer
+that is 0), since one step seldom changes much; and the layer of the action starts with weights of its own size. As a
+few among 64 or more inputs of one layer the action would hardly count at first, and the model would learn for a long
+time what happens on average instead of what each action does.
 """
 
 import keras
@@ -35,7 +36,8 @@ def build_dynamics(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[in
     active = (spaces.num_actions if spaces.continuous else 1) * (9 if spaces.is_image else 1)
     own_size = normal_initialiser(initialiser, 1 / active)
     of_action = layer(encoded, config.width, own_size, "first_of_action", use_bias=False)
-    x = layers.Add(name="hidden_and_action")([layer(hidden, config.width, initialiser, "first"), of_action])
+    of_hidden = layer(hidden, config.width, "zeros", "first")
+    x = layers.Add(name="hidden_and_action")([hidden, of_hidden, of_action])
     x = residual_tower(x, config.num_blocks, initialiser)
     if config.scale_hidden:
         x = scale_to_unit(x)

@@ -25,7 +25,7 @@ def build_representation(config: NetworkConfig, spaces: Spaces, initialiser) -> 
         x = downsample(x, config.width, config.num_blocks, initialiser)
         x = residual_tower(x, config.num_blocks, initialiser)
     else:
-        # Critical: with biases of 0, the Layer Normalisation that follows makes an observation and its double look alike.
+        # Critical: with biases of 0, the Layer Normalisation that follows makes an observation and its double alike.
         biases = "zeros" if spaces.is_image else normal_initialiser(initialiser, 1.0)
         x = trunk(x, config.width, config.num_blocks, initialiser, biases)
     return keras.Model(observation, scale_to_unit(x) if config.scale_hidden else x, name="representation")
@@ -53,7 +53,7 @@ def stack_history(frames: np.ndarray, actions: np.ndarray, num_actions: int) -> 
 
 
 def fit_to_observations(network_representation: keras.Model, observations: np.ndarray) -> None:
-    """Scales the first layer for states to the observations [N, O] seen so far, as if each number had mean 0 and variance 1.
+    """Scales the first layer for states to observations [N, O]: as if each of the O numbers had mean 0 and variance 1.
 
     Angles of a hundredth and speeds of ten then start with an equal say. A constant number keeps its scale.
     """

@@ -19,7 +19,6 @@ from mzu.replay.pieces import Piece, cut_piece
 from mzu.replay.segment import split_lengths
 from mzu.state import inside, under
 
-
 _ARRAYS = ("observations", "actions", "rewards")
 
 

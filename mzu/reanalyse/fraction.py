@@ -6,8 +6,11 @@ import numpy as np
 class FractionController:
     """Holds the share of stored positions among all searched ones at `fraction`.
 
-    With `actual` the share so far, it aims at f + (f - actual) / 2. Games differ in length, so a share of positions is not
-    a share of games: the chance that the next game is stored follows from the mean lengths of both kinds so far.
+    Games in lockstep are searched equally often, so stored games should have a share f of the places, however long the
+    games are, and more of them while stored positions are missing: so many that what is missing is made up for in the
+    time of one game. A place that becomes free is filled accordingly. What is left over is less than one place, which
+    stored and fresh games share by chance. There a share of positions is not a share of games: a game is drawn the less
+    often the longer games of its kind are.
     """
 
     def __init__(self, fraction: float):
@@ -22,31 +25,38 @@ class FractionController:
         return self.positions[True] / total if total else self.fraction
 
     @property
-    def aim(self) -> float:
-        return float(np.clip(self.fraction + (self.fraction - self.actual) / 2, 0.0, 1.0))
+    def missing(self) -> float:
+        """Stored positions that are missing so far; negative where there were too many."""
+        return self.fraction * sum(self.positions.values()) - self.positions[True]
 
     def count(self, stored: int, fresh: int) -> None:
         """That many positions were searched."""
         self.positions[True] += stored
         self.positions[False] += fresh
 
-    def choose_stored(self, rng: np.random.Generator, available: bool = True) -> bool:
-        """Whether the next game is a stored one; `available` says whether there is any."""
+    def choose_stored(
+        self, rng: np.random.Generator, available: bool = True, places: int = 1, stored_elsewhere: int = 0
+    ) -> bool:
+        """Whether the next game is a stored one.
+
+        `available` says whether there is any; `stored_elsewhere` of the other places - 1 games are stored ones.
+        """
         draw = rng.random()  # always drawn, so that the random numbers that follow do not depend on the answer
-        stored = available and draw < self.chance
+        stored = available and draw < self.chance(places, stored_elsewhere)
         if self.fraction == 1.0 and not available:
             raise ValueError("reanalyse.fraction is 1, but there is no stored game to play; give a dataset with --data")
         self.games[stored] += 1
         return bool(stored)
 
-    @property
-    def chance(self) -> float:
+    def chance(self, places: int = 1, stored_elsewhere: int = 0) -> float:
         """The probability that the next game is a stored one."""
         if self.fraction in (0.0, 1.0):
             return self.fraction
         # Before the first game of a kind has begun both count as equally long.
         length = {kind: max(self.positions[kind], 1) / max(self.games[kind], 1) for kind in (True, False)}
-        stored, fresh = self.aim / length[True], (1 - self.aim) / length[False]
+        wanted = self.fraction * places + self.missing / max(length.values())
+        share = min(max(wanted - stored_elsewhere, 0.0), 1.0)  # of this place
+        stored, fresh = share / length[True], (1 - share) / length[False]
         return stored / (stored + fresh)
 
     def state(self) -> dict[str, np.ndarray]:

@@ -12,32 +12,36 @@ from mzu.replay.trace import SearchTrace
 
 
 class StoredGame:
-    """One position after the other of a piece; `next_observation` and `action` are those of the stored step."""
+    """One position after the other of a piece, from the first that `trace` has no search of."""
 
     is_stored = True
     legal_actions = None  # the stored action was legal; which others were is not recorded
 
     def __init__(self, piece: Piece, frame_stack: int, trace: SearchTrace):
         self.piece, self.frame_stack, self.trace = piece, frame_stack, trace
+        # Critical: not the length of the trace, which forgets the piece as soon as it is a segment. A game that asked
+        # the trace would never be finished, and the same piece would be searched for ever.
+        self.position = len(trace)
 
     @property
     def observation(self) -> np.ndarray:
         """What the network sees now."""
-        return self.piece.observation(len(self.trace), self.frame_stack)
+        return self.piece.observation(self.position, self.frame_stack)
 
     @property
     def action(self):
         """The stored action at this position, which joins the candidates of a sampled search."""
-        return self.piece.actions[len(self.trace)]
+        return self.piece.actions[self.position]
 
     @property
     def finished(self) -> bool:
-        return len(self.trace) == self.piece.length
+        return self.position == self.piece.length
 
     def take(self, action, policy, candidates, value: float, raw_value: float) -> None:
         """Records what the search found and goes on to the next stored position, whatever `action` was chosen."""
         self.trace.record(policy, candidates, value, raw_value)
+        self.position += 1
 
     def pop_segments(self) -> list[Segment]:
         """The piece as a segment, once all of it is searched."""
-        return [self.trace.finish(self.piece, stored=True)] if self.finished else []
+        return [self.trace.finish(self.piece, stored=True)] if self.finished and len(self.trace) else []

@@ -1,5 +1,7 @@
-"""`Piece`: a stretch of an episode before it is searched. Episodes are split into pieces for the replay (paper, appendix
-"Other Hyperparameters": subsequences of length up to 500); with the results of the search a piece becomes a `Segment`.
+"""`Piece`: a stretch of an episode before it is searched.
+
+Episodes are split into pieces for the replay (paper, appendix "Other Hyperparameters": subsequences of length up to
+500); with the results of the search a piece becomes a `Segment`.
 """
 
 from dataclasses import dataclass

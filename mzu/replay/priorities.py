@@ -71,6 +71,7 @@ class Priorities:
 
 def check_priorities(priorities: np.ndarray) -> None:
     """A ValueError that names the first priority that is negative or not finite."""
+    priorities = np.asarray(priorities, np.float64)  # the bound itself is infinite as a float32
     wrong = ~((priorities >= 0) & (priorities <= LARGEST))  # written so that NaN is wrong too
     if wrong.any():
         i = int(np.argmax(wrong))

@@ -1,4 +1,4 @@
-"""`SearchTrace`: what the searches along a game found, until a piece of it is complete (appendix "Other Hyperparameters")."""
+"""`SearchTrace`: what the searches along a game found, until a piece of it is complete and becomes a `Segment`."""
 
 import numpy as np
 
@@ -18,8 +18,10 @@ class SearchTrace:
         return len(self.values)
 
     def record(self, policy, candidates, value: float, raw_value: float) -> None:
-        """One position: policy [K] or None where nothing was searched, candidates [K(, D)] or None, search value, and
-        the network's own value."""
+        """One position: policy [K], candidates [K(, D)], search value and the network's own value.
+
+        Candidates are None where they are all actions in order; so is the policy where nothing was searched.
+        """
         self.policies.append(policy)
         self.candidates.append(candidates)
         self.values.append(value)
@@ -50,10 +52,10 @@ class SearchTrace:
 
 
 def first_priorities(piece: Piece, values, raw_values, discount: float, td_steps: int) -> np.ndarray:
-    """|nu - z| [L] as far as it is known when a piece is finished; the learner replaces it when it samples the position.
+    """|nu - z| [L] as far as it is known when a piece is finished; the learner replaces it when it samples a position.
 
-    z is bootstrapped from the search value n steps later, or from the last one of the piece. With TD-0, where z = nu, the
-    distance to the network's own value takes its place.
+    z is bootstrapped from the search value n steps later, or from the last one of the piece. With TD-0, where z = nu,
+    the distance to the network's own value takes its place.
     """
     if td_steps == 0:
         return np.abs(values - raw_values)

@@ -56,17 +56,24 @@ def load_problem(config: Config) -> Problem:
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
         check_episode(episode, frame_spaces, config.environment or config.data)
+    return Problem(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+
+
+def network_spaces(config: Config, frame_spaces: Spaces) -> Spaces:
+    """What the network sees of single frames or states: `network.frame_stack` of them along the channels."""
     *sides, channels = frame_spaces.observation_shape
     stacked = (*sides, channels * config.network.frame_stack)
-    return Problem(config, frame_spaces, dataclasses.replace(frame_spaces, observation_shape=stacked), episodes)
+    return dataclasses.replace(frame_spaces, observation_shape=stacked)
 
 
-def environment_maker(config: Config) -> Callable[[], Environment]:
-    """A function that makes the run's environment, which hands out single frames."""
+def environment_maker(config: Config, picture: bool = False) -> Callable[[], Environment]:
+    """A function that makes the run's environment, which hands out single frames; `picture`: one that is rendered."""
     if config.environment is None:
         raise ValueError("This run has no environment to play in; give one with --env ID")
     # Frames are stacked where they are read (`network.frame_stack`), so that they are stored once.
     options = {"stack": 1} if config.environment.startswith("atari:") else {}
+    if picture and not config.environment.startswith(("atari:", "dm_control:")):
+        options["render_mode"] = "rgb_array"  # the others draw without being told
     return lambda: make(config.environment, **options)
 
 
@@ -79,12 +86,13 @@ def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
         )
     if fraction == 1 and not (has_data and config.reanalyse.demonstrations > 0):
         raise ValueError(
-            "reanalyse.fraction is 1, so all is learned from stored games, but there are none; give --data PATH, or lower "
-            "the fraction to play"
+            "reanalyse.fraction is 1, so all is learned from stored games, but there are none; give --data PATH, or "
+            "lower the fraction to play"
         )
     if config.learning.policy_loss != "reanalyse" and fraction < 1:
         raise ValueError(
-            f"learning.policy_loss={config.learning.policy_loss} learns from stored actions only; set reanalyse.fraction=1"
+            f"learning.policy_loss={config.learning.policy_loss} learns from stored actions only; set "
+            "reanalyse.fraction=1"
         )
     if config.network.frame_stack > 1 and not spaces.is_image:
         raise ValueError(
@@ -112,5 +120,6 @@ def check_episode(episode: Episode, spaces: Spaces, world: str) -> None:
     if not spaces.continuous and not 0 <= actions.min() <= actions.max() < spaces.num_actions:
         number = spaces.num_actions
         raise ValueError(
-            f"{where} has actions {actions.min()}..{actions.max()}, but {world} has {number} (0..{number - 1}); {advice}"
+            f"{where} has actions {actions.min()}..{actions.max()}, but {world} has {number} (0..{number - 1}); "
+            f"{advice}"
         )

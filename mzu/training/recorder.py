@@ -28,8 +28,8 @@ class Recorder:
         self._handler = None
 
     def __enter__(self):
-        if self.folder is not None and self.folder.checkpoints():
-            self._resume(self.folder.checkpoints()[-1])
+        if self.folder is not None:
+            self._resume(self.folder.checkpoints())
         try:
             self._handler = signal.signal(signal.SIGINT, self._interrupt)
         except ValueError:
@@ -101,13 +101,16 @@ class Recorder:
         keep = self.trainer.config.run.keep_checkpoints
         self.folder.save_checkpoint(self.trainer.steps, state, self.trainer.network, keep)
 
-    def _resume(self, step: int) -> None:
-        state = self.folder.load_checkpoint(step)
+    def _resume(self, checkpoints: list[int]) -> None:
+        # A run that was killed before its first checkpoint begins again, and so does its log.
+        self.folder.forget_after(checkpoints[-1] if checkpoints else 0)
+        if not checkpoints:
+            return
+        state = self.folder.load_checkpoint(checkpoints[-1])
         self.trainer.restore(state)
         columns = inside(state, "metrics")
         rows = zip(*columns.values(), strict=True)
         self._metrics = [dict(zip(columns, (float(value) for value in row), strict=True)) for row in rows]
-        self.folder.forget_after(step)
 
     def _interrupt(self, *_) -> None:
         """The first Ctrl-C ends the run after this step, with a checkpoint; the second one ends it at once."""

@@ -54,6 +54,9 @@ class RunFolder:
     def open(cls, path: str | Path) -> "RunFolder":
         """An existing run."""
         folder = cls(path)
+        inside = sorted(config.parent.name for config in folder.path.glob("*/config.json"))
+        if inside:
+            raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
         if not (folder.path / "config.json").is_file():
             raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
         return folder
@@ -88,9 +91,13 @@ class RunFolder:
         for name in ("log.csv", "timing.csv"):
             path = self.path / name
             if path.exists():
-                lines = path.read_text().splitlines(keepends=True)
-                kept = [line for line in lines[1:] if line.endswith("\n") and int(line.split(",")[0]) <= step]
-                self._write(name, "".join([lines[0], *kept]))
+                # A kill in the middle of a write can leave half a line at the end, even half a header.
+                lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+                kept = [line for line in lines[1:] if int(line.split(",")[0]) <= step]
+                if kept:
+                    self._write(name, "".join([lines[0], *kept]))
+                else:
+                    path.unlink()
 
     def save_checkpoint(self, step: int, state: dict[str, np.ndarray], network: Network, keep: int) -> None:
         """Writes the state and the network, then removes the oldest checkpoints beyond `keep`."""
@@ -125,7 +132,7 @@ class RunFolder:
         """Keeps the network if its mean return is the highest so far."""
         if mean <= self.best().get("mean", -np.inf):
             return
-        # The network first: after a crash between the two the note names an older, lower mean, which is then beaten again.
+        # The network first: after a crash between the two the note names an older, lower mean, which is beaten again.
         save_network(network, self.path / "best" / "network.keras")
         self._write("best/best.json", json.dumps({"step": step, "mean": mean}) + "\n")
 
@@ -136,20 +143,21 @@ class RunFolder:
 
     def load_network(self, which: str = "latest") -> Network:
         """The network of the latest checkpoint, of the best evaluation ("best"), or of a learner step ("2000")."""
+        return load_network(self.network_file(which))
+
+    def network_file(self, which: str = "latest") -> Path:
+        """The file of that network."""
         if which == "best":
             if not self.best():
                 raise ValueError(f"{self.path} has no best network: nothing was evaluated during training")
-            return load_network(self.path / "best" / "network.keras")
+            return self.path / "best" / "network.keras"
         steps = self.checkpoints()
         if not steps:
             raise ValueError(f"{self.path} has no checkpoint yet")
-        if which == "latest":
-            return load_network(self._checkpoint(steps[-1]) / "network.keras")
-        if not which.isdigit() or int(which) not in steps:
-            raise ValueError(
-                f"{self.path} has no checkpoint {which}; there are latest, best, {', '.join(map(str, steps))}"
-            )
-        return load_network(self._checkpoint(int(which)) / "network.keras")
+        if which != "latest" and (not which.isdigit() or int(which) not in steps):
+            known = ", ".join(["latest", *(["best"] if self.best() else []), *map(str, steps)])
+            raise ValueError(f"{self.path} has no checkpoint {which}; there are {known}")
+        return self._checkpoint(steps[-1] if which == "latest" else int(which)) / "network.keras"
 
     def save_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> Path:
         """A file of arrays beside the log, for instance the batch that made the loss infinite."""
@@ -159,6 +167,11 @@ class RunFolder:
 
     def save_result(self, result: dict) -> None:
         self._write("result.json", json.dumps(result, indent=2) + "\n")
+
+    def result(self) -> dict:
+        """The final evaluation, which marks a finished run; empty before."""
+        path = self.path / "result.json"
+        return json.loads(path.read_text()) if path.is_file() else {}
 
     def _checkpoint(self, step: int) -> Path:
         return self.path / "checkpoints" / f"{step:08d}"

@@ -1,9 +1,9 @@
 """`Trainer`: the circle closed. Games are played, the learner learns from what was searched, and the games that follow
 are searched with the new weights (paper, section "Reanalyse"; notebook 07_training_system).
 
-Playing and learning keep a fixed rhythm (`acting.positions_per_step`), side by side on two cores: while the learner takes
-step n, the games go on with the weights of step n - 1, and the batch of step n + 1 is drawn. Both wait for each other
-after every step, so the same seed gives the same run.
+Playing and learning keep a fixed rhythm (`acting.positions_per_step`), side by side on two cores: while the learner
+takes step n, the games go on with the weights of step n - 1, and the batch of step n + 1 is drawn. Both wait for each
+other after every step, so the same seed gives the same run.
 """
 
 import concurrent.futures
@@ -20,7 +20,7 @@ from mzu.environments.spaces import Spaces
 from mzu.learning.learner import Learner, Lesson
 from mzu.learning.targets import Targets
 from mzu.networks.compile_model import model_for_search, refresh
-from mzu.networks.network import build_network
+from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
 from mzu.reanalyse.buffers import Demonstrations, HighestReturn, Mixture, MostRecent
 from mzu.replay.pieces import tail_length
@@ -45,15 +45,16 @@ class Trainer:
     seconds     time spent in each part; play, sample and targets overlap with learn
     """
 
-    def __init__(self, config: Config, problem: Problem | None = None, jit_compile: bool = True):
+    def __init__(self, config: Config, problem: Problem | None = None):
         self.config = config
         self.problem = problem or load_problem(config)
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         self._play_rng, self._sample_rng = (np.random.default_rng(seed) for seed in seeds[:2])
         network_seed = int(seeds[2].generate_state(1)[0])
         self.network = build_network(config.network, self.problem.spaces, network_seed, self.problem.datapoints)
-        self.learner = Learner(config, self.network, jit_compile)
-        self._acting_model = self._new_acting_model()
+        self.learner = Learner(config, self.network)
+        self._acting_network = self._new_acting_network()
+        self._acting_model = model_for_search(self._acting_network)
         self.replay = Replay(
             config.replay,
             self.problem.frame_spaces,
@@ -94,8 +95,8 @@ class Trainer:
     def run(self, folder: RunFolder | None = None, on_step: Callable[["Trainer", dict], None] | None = None) -> bool:
         """Trains to the end of `learning.training_steps`; with a folder it logs, evaluates and saves on the way.
 
-        A folder with checkpoints is continued from the latest. `on_step(trainer, row)` is called after every learner step
-        with the log's row so far. -> whether the end was reached; Ctrl-C leaves a checkpoint and returns False.
+        A folder with checkpoints is continued from the latest. `on_step(trainer, row)` is called after every learner
+        step with the log's row so far. -> whether the end was reached; Ctrl-C leaves a checkpoint and returns False.
         """
         with Recorder(self, folder) as recorder:
             while self.steps < self.config.learning.training_steps and not recorder.interrupted:
@@ -120,7 +121,7 @@ class Trainer:
         self._lesson = next_lesson
         self.learner.refresh_target()
         if self.steps % self.config.acting.refresh_period == 0:
-            refresh(self._acting_model, self.network)
+            self._refresh_acting()
         return metrics
 
     def evaluate(self, episodes: int, select: str | None = None) -> Evaluation:
@@ -141,6 +142,9 @@ class Trainer:
         parts = {"learner": self.learner, "replay": self.replay, "player": self.player, "sources": self.player.sources}
         for name, part in parts.items():
             arrays |= under(name, part.state())
+        if self._acting_network is not self.network:
+            weights = self._acting_network.trainable_variables
+            arrays |= {f"acting/{number}": variable.numpy() for number, variable in enumerate(weights)}
         if self._lesson is not None:
             arrays |= under("batch", self._lesson.batch._asdict()) | under("targets", self._lesson.targets._asdict())
         return arrays
@@ -152,7 +156,9 @@ class Trainer:
         self.recent_returns = list(state["recent_returns"])
         self.fresh_episodes = int(state["fresh_episodes"])
         self.learner.restore(inside(state, "learner"))
-        refresh(self._acting_model, self.network)
+        for number, array in inside(state, "acting").items():
+            self._acting_network.trainable_variables[int(number)].assign(array)
+        refresh(self._acting_model, self._acting_network)
         self.replay.restore(inside(state, "replay"))
         self.player.sources.restore(inside(state, "sources"))
         self.player.restore(inside(state, "player"))
@@ -198,15 +204,24 @@ class Trainer:
         if not self.network.spaces.is_image:
             fit_to_observations(self.network.representation, self.replay.all_observations())
             self.learner.refresh_target()
-            refresh(self._acting_model, self.network)
+            self._refresh_acting()
 
-    def _new_acting_model(self):
-        # The games must not see the learner's weights change during a step: an image network acts from a copy.
-        network = self.network
-        if network.spaces.is_image:
-            network = build_network(network.config, network.spaces)
-            network.copy_weights_from(self.network)
-        return model_for_search(network)
+    def _refresh_acting(self) -> None:
+        if self._acting_network is not self.network:
+            self._acting_network.copy_weights_from(self.network)
+        refresh(self._acting_model, self._acting_network)
+
+    def _new_acting_network(self) -> Network:
+        """What the games are searched with: a copy where it must outlast the learner's step.
+
+        That is so for images, whose model reads the network itself, and where weights are copied every few steps only.
+        A compiled model has taken the weights over already.
+        """
+        if not self.network.spaces.is_image and self.config.acting.refresh_period == 1:
+            return self.network
+        network = build_network(self.network.config, self.network.spaces)
+        network.copy_weights_from(self.network)
+        return network
 
 
 def num_candidates(config: Config, spaces: Spaces) -> int:

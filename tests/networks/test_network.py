@@ -12,7 +12,7 @@ from mzu.bench.networks import make_training_step, random_training_batch
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.network import build_network, resolve_width, scale_gradient
-from mzu.networks.representation import stack_history
+from mzu.networks.representation import fit_to_observations, stack_history
 from mzu.networks.scalars import scalar_loss
 
 SMALL = NetworkConfig(width=8, num_blocks=1, value_support=3, reward_support=2)
@@ -81,12 +81,11 @@ def test_no_position_of_a_batch_influences_another(random_network, spaces):
 @pytest.mark.parametrize("spaces", [STATES, IMAGES], ids=["one-hot", "planes"])
 def test_a_discrete_action_selects_its_own_rows_of_the_first_dynamics_layer(random_network, spaces):
     network = random_network(SMALL, spaces)
-    kernel = network.dynamics.get_layer("first").kernel
+    kernel = network.dynamics.get_layer("first_of_action").kernel
     hidden = tf.random.stateless_uniform((3, *network.hidden_shape), (0, 0))
     before = network.recurrent(hidden, [0, 1, 2]).hidden.numpy()
     changed = kernel.numpy()
-    # The inputs are 8 hidden features, then 3 actions. Only every second output: a norm hides what all have in common.
-    changed[..., 8 + 1, ::2] += 1.0
+    changed[..., 1, ::2] += 1.0  # only every second output: a norm hides what all have in common
     kernel.assign(changed)
     after = network.recurrent(hidden, [0, 1, 2]).hidden.numpy()
     np.testing.assert_array_equal(before[[0, 2]], after[[0, 2]])
@@ -95,11 +94,54 @@ def test_a_discrete_action_selects_its_own_rows_of_the_first_dynamics_layer(rand
 
 def test_a_continuous_action_enters_as_the_vector_it_is(random_network):
     network = random_network(SMALL, VECTORS)
-    layer = network.dynamics.get_layer("first")
-    first = keras.Model(network.dynamics.inputs, layer.output)
+    entered = keras.Model(network.dynamics.inputs, network.dynamics.get_layer("hidden_and_action").output)
     hidden, action = RNG.normal(size=(4, 8)).astype(np.float32), RNG.uniform(-1, 1, (4, 2)).astype(np.float32)
-    expected = np.hstack([hidden, action]) @ layer.kernel.numpy() + layer.bias.numpy()
-    np.testing.assert_allclose(first([hidden, action]), expected, rtol=1e-4, atol=1e-5)
+    added = entered([hidden, action]) - entered([hidden, np.zeros_like(action)])
+    expected = action @ network.dynamics.get_layer("first_of_action").kernel.numpy()
+    np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "spaces",
+    [Spaces((5,), 3), Spaces((5,), 18), Spaces((5,), 1, True), Spaces((5,), 6, True), Spaces((6, 4, 2), 4)],
+    ids=["3 actions", "18 actions", "1 dimension", "6 dimensions", "image"],
+)
+def test_an_action_has_as_large_a_share_of_the_first_dynamics_layer_as_the_hidden_state(spaces):
+    """In a fresh network: as one of 64 inputs of one layer, an action would be a 64th of the sum."""
+    network = build_network(NetworkConfig(width=64, num_blocks=1, value_support=2, reward_support=2), spaces)
+    parts = [network.dynamics.get_layer(name).output for name in ("hidden_and_action", "first_of_action")]
+    hidden = network.initial(observations(spaces, 100)).hidden
+    whole, of_action = keras.Model(network.dynamics.inputs, parts)([hidden, tf.constant(actions(spaces, 100))])
+    ratio = np.square(of_action).mean() / np.square(whole - of_action).mean()
+    assert 1 / 4 < ratio < 4
+    # And different actions add different numbers: the share is not a constant.
+    assert np.var(of_action, axis=0).mean() > 0.2 * np.square(of_action).mean()
+
+
+def test_an_observation_and_its_double_have_different_hidden_states_in_a_fresh_network():
+    # Layer Normalisation sees directions only; it is the biases of the first layer that tell lengths apart.
+    network = build_network(NetworkConfig(width=64, num_blocks=0, value_support=2, reward_support=2), STATES)
+    seen = observations(STATES)
+    one, two = (network.representation(factor * seen).numpy() for factor in (1, 2))
+    assert np.abs(one - two).mean() > 0.05
+    network.representation.get_layer("first").bias.assign(np.zeros(64))
+    one, two = (network.representation(factor * seen).numpy() for factor in (1, 2))
+    assert np.abs(one - two).mean() < 1e-3
+
+
+def test_the_first_layer_is_fitted_as_if_observations_had_mean_zero_and_variance_one():
+    # Numbers of mean 10 and deviation 2, mean -1 and deviation 0.01, and a constant, which stays as it is.
+    network = build_network(SMALL, Spaces((3,), 2))
+    first = network.representation.get_layer("first")
+    kernel, bias = first.kernel.numpy(), first.bias.numpy()
+    seen = np.array([[8, -1.01, 5], [12, -0.99, 5], [8, -0.99, 5], [12, -1.01, 5]], np.float32)
+    fit_to_observations(network.representation, seen)
+    scaled = np.array([[-1, -1, 0], [1, 1, 0], [-1, 1, 0], [1, -1, 0]], np.float32)
+    np.testing.assert_allclose(first(seen), scaled @ kernel + bias, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(first.kernel, kernel / [[2], [0.01], [1]], rtol=1e-3)
+    # One deviation of either number now moves the layer by its own row of the kernel, whatever its unit.
+    moved = first(seen + np.float32([2, 0, 0])) - first(seen)
+    np.testing.assert_allclose(moved, np.tile(kernel[0], (4, 1)), rtol=1e-3, atol=1e-4)
 
 
 def test_frames_of_bytes_are_divided_by_255():

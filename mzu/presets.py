@@ -1,0 +1,160 @@
+"""Named settings: the paper's, and classroom-sized ones that train on two cores in minutes (`mzu presets`).
+
+Settings are written as `--set` takes them, each as a difference to `Config()`, the paper's in Atari. Where nothing is
+said here, the comments of `config.py` say where a number comes from.
+"""
+
+import difflib
+from dataclasses import dataclass
+
+from mzu.config import Config
+
+# What all classroom-sized runs share.
+CLASSROOM = (
+    "network.width=64",
+    "network.num_blocks=2",
+    "network.value_support=20",  # values up to about 420, once the transformation is undone
+    "network.reward_support=5",  # rewards up to about 35
+    "search.num_simulations=32",
+    "search.discount=0.99",
+    "replay.segment_length=50",
+    "replay.capacity=1000",
+    "acting.games=64",
+    "acting.positions_per_step=64",
+    "learning.batch_size=256",
+    "learning.learning_rate=1e-3",
+    "learning.training_steps=6000",
+    "evaluation.episodes=100",
+    "evaluation.period=500",
+    "evaluation.period_episodes=10",
+    "run.log_period=100",
+    "run.checkpoint_period=1000",
+)
+# Half of what is searched is stored: fresh games are the slow part of a small task.
+ONLINE = ("reanalyse.fraction=0.5", "replay.start_size=1000")
+CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
+# Convolutions on a CPU, searched without the compiled twin: less of everything.
+IMAGES = (
+    "network.width=32",
+    "search.num_simulations=16",
+    "learning.batch_size=128",
+    "acting.games=16",
+    "acting.positions_per_step=16",
+)
+
+CARTPOLE = (
+    "environment=CartPole-v1",
+    "search.discount=0.97",  # a pole falls within some 30 steps
+    "acting.games=96",
+    "acting.positions_per_step=96",  # searching for two actions is so fast that the other core has time for more
+)
+CATCH = ("environment=catch", *IMAGES, "learning.training_steps=1000")
+SWINGUP = ("environment=dm_control:cartpole-swingup", *CONTINUOUS)
+
+# Any other environment: rewards and values of unknown size want a wider support.
+OTHER = ("network.value_support=60", "network.reward_support=30")  # values up to about 3,300, rewards up to about 900
+ATARI = (
+    "network.frame_stack=4",
+    "network.value_support=300",  # MuZero: scores reach hundreds of thousands
+    "network.reward_support=300",
+    "search.discount=0.997",
+)
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A config with a name; `compare` trains behaviour cloning, CRR and Unplugged on the same data."""
+
+    config: Config
+    summary: str
+    compare: bool = False
+
+
+def _paper(summary: str, *settings: str) -> Preset:
+    return Preset(Config().override(*settings), summary)
+
+
+def _online(summary: str, *settings: str) -> Preset:
+    return Preset(Config().override(*CLASSROOM, *ONLINE, *settings), summary)
+
+
+def _offline(summary: str, *settings: str) -> Preset:
+    return Preset(Config().override(*CLASSROOM, "reanalyse.fraction=1", *settings), summary, compare=True)
+
+
+PRESETS = {
+    "cartpole_offline": _offline(
+        "CartPole from 250 embedded episodes: what `mzu train` does when nothing is said",
+        *CARTPOLE, "data=embedded:cartpole", "replay.capacity=620", "learning.training_steps=1500",
+    ),
+    "swingup_offline": _offline(
+        "DM Control's cartpole swing-up from 60 embedded episodes",
+        *SWINGUP, "data=embedded:swingup", "replay.capacity=1200", "learning.training_steps=5000",
+        "evaluation.period=1000", "evaluation.episodes=50",  # each has 1,000 steps
+    ),
+    "catch_offline": _offline(
+        "Catch from 400 embedded episodes, by its pictures",
+        *CATCH, "data=embedded:catch", "replay.capacity=400",
+    ),
+    "cheetah_offline": _offline(
+        "DM Control's cheetah run from 100 episodes of `mzu collect --recipe cheetah --out FILE.npz`: --data FILE.npz",
+        "environment=dm_control:cheetah-run", *CONTINUOUS, "data=embedded:cheetah", "replay.capacity=2000",
+        "evaluation.episodes=50",  # each has 1,000 steps
+    ),
+    "cartpole": _online("CartPole, playing and reanalysing", *CARTPOLE, "learning.training_steps=4000"),
+    "acrobot": _online("Acrobot: swing the tip of two links up to the line", "environment=Acrobot-v1"),
+    "catch": _online("Catch: a falling ball, by its pictures", *CATCH),
+    "pendulum": _online(
+        "Pendulum: swing up and hold, continuous actions",
+        "environment=Pendulum-v1", *CONTINUOUS, "network.value_support=50",  # values down to -1,600
+    ),
+    "swingup": _online("DM Control's cartpole swing-up, playing and reanalysing", *SWINGUP),
+    "paper_atari": _paper(
+        "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
+        "network.width=256", "network.frame_stack=4",
+    ),
+    "paper_control": _paper(
+        "the paper's settings for DM Control; give --env dm_control:DOMAIN-TASK, --data rlu:DOMAIN_TASK and data_root",
+        "search.discount=0.99", "search.num_sampled_actions=20", "replay.capacity=2000", "learning.td_steps=0",
+    ),
+}  # fmt: skip
+
+DEFAULT = "cartpole_offline"
+
+
+def preset(name: str) -> Preset:
+    """The preset of this name; one sentence where there is none."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, n=1)
+        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PRESETS)}"
+        raise ValueError(f"There is no preset {name!r}; {advice} (an environment is named with --env {name})")
+    return PRESETS[name]
+
+
+def default_config(environment: str | None = None, data: str | None = None, data_root: str | None = None) -> Config:
+    """Settings for an environment or a dataset that has no preset, by its observations and actions.
+
+    Without data it plays and reanalyses; with data it learns from these alone.
+    """
+    spaces = _spaces(environment, data, data_root)
+    settings = [*CLASSROOM, *OTHER]
+    settings += ONLINE if data is None else ["reanalyse.fraction=1"]
+    if spaces.continuous:
+        settings += CONTINUOUS
+    if spaces.is_image:
+        settings += IMAGES
+    if environment is not None and environment.startswith("atari:"):
+        settings += ATARI
+    names = {"environment": environment, "data": data, "data_root": data_root}
+    return Config(**names).override(*settings)
+
+
+def _spaces(environment, data, data_root):
+    if environment is None:
+        from mzu.episodes.dataset import load_episodes
+
+        return load_episodes(data, data_root).infer_spaces()
+    from mzu.environments.make import make
+
+    with make(environment) as world:
+        return world.spaces

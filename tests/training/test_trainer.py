@@ -1,0 +1,255 @@
+"""The same seed gives the same run, however often it is stopped; what cannot work is refused in a sentence."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from made_runs import ONLINE, TINY, assert_same_state, tiny_config, train, write_data
+
+from mzu.config import Config
+from mzu.training.problem import load_problem
+from mzu.training.recorder import Recorder
+from mzu.training.run_folder import RunFolder
+from mzu.training.trainer import Trainer
+
+KINDS = ("online", "offline")
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def whole(request, tmp_path_factory):
+    """A run from beginning to end in one go: its kind, config, folder and final state."""
+    folder = tmp_path_factory.mktemp(request.param)
+    config = tiny_config(request.param, folder)
+    state, finished = train(config, folder / "run")
+    assert finished
+    return request.param, config, folder / "run", state
+
+
+def log(folder):
+    return (folder / "log.csv").read_text()
+
+
+def test_the_same_seed_gives_the_same_run_also_without_a_folder(whole, tmp_path):
+    kind, config, folder, state = whole
+    again = tmp_path / "again" if kind == "online" else None
+    assert_same_state(train(config, again)[0], state)
+    if again:
+        assert log(again) == log(folder)
+
+
+def test_another_seed_gives_another_beginning():
+    first, other = (Trainer(Config().override(*ONLINE, f"seed={seed}")).state() for seed in (0, 1))
+    assert not np.array_equal(first["learner/network/0"], other["learner/network/0"])
+    assert str(first["generators"]) != str(other["generators"])
+
+
+KILLED = """
+import os, signal, sys
+from mzu.quiet import import_tensorflow
+import_tensorflow()
+from mzu.training.run_folder import RunFolder
+from mzu.training.trainer import Trainer
+
+def kill_in_step_8(trainer, row):
+    if trainer.steps == 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+for path in sys.argv[1:]:
+    child = os.fork()  # one process for each run; TensorFlow is imported once for all
+    if child == 0:
+        folder = RunFolder(path)
+        Trainer(folder.config).run(folder, kill_in_step_8)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """{kind: folder} of runs that were killed (kill -9) in their step 8."""
+    folder = tmp_path_factory.mktemp("killed")
+    runs = {kind: RunFolder.create(folder / kind, tiny_config(kind, folder)) for kind in KINDS}
+    repository = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(repository)}
+    command = [sys.executable, "-c", KILLED, *(str(run.path) for run in runs.values())]
+    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    return runs
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, killed):
+    kind, _, folder, state = whole
+    run = killed[kind]
+    assert run.checkpoints() == [5]
+    assert run.read_log()[-1]["step"] == 6  # it had logged what now happens again
+    resumed, finished = train(run.config, run.path)
+    assert finished
+    assert_same_state(resumed, state)
+    assert log(run.path) == log(folder)
+    assert run.best() == RunFolder(folder).best()
+
+
+def test_control_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(whole, tmp_path):
+    kind, config, folder, state = whole
+    if kind == "offline":
+        pytest.skip("one kind of run is enough: what is saved is the same as for a killed run")
+
+    def press_control_c(trainer, row):
+        if trainer.steps == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    _, finished = train(config, tmp_path / "run", press_control_c)
+    assert not finished and RunFolder(tmp_path / "run").checkpoints() == [5, 7]
+    assert signal.getsignal(signal.SIGINT) is before
+    resumed, finished = train(config, tmp_path / "run")
+    assert finished
+    assert_same_state(resumed, state)
+    assert log(tmp_path / "run") == log(folder)
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_with_a_new_log(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", Config())
+    folder.log({"step": 100, "loss": 1.0})
+    with pytest.raises(InterruptedError), Recorder(trainer=None, folder=folder):
+        assert folder.read_log() == []
+        raise InterruptedError
+
+
+def test_the_log_has_a_line_per_period_evaluation_and_end(whole):
+    kind, _, folder, _ = whole
+    rows = RunFolder(folder).read_log()
+    assert [row["step"] for row in rows] == [3, 6, 9, 12, 13]
+    assert [row["step"] for row in rows if not np.isnan(row["evaluation"])] == [6, 12]
+    assert all(row["low"] <= row["evaluation"] <= row["high"] for row in rows if not np.isnan(row["evaluation"]))
+    stored, fresh = rows[-1]["stored_steps"], rows[-1]["fresh_steps"]
+    assert rows[-1]["fraction"] == stored / (stored + fresh)
+    assert (fresh == 0) == (kind == "offline")
+    timing = RunFolder(folder).read_log("timing.csv")
+    assert [row["step"] for row in timing] == [row["step"] for row in rows] and timing[-1]["seconds"] > 0
+
+
+def test_every_column_of_the_log_is_explained(whole):
+    _, _, folder, _ = whole
+    text = (Path(__file__).parents[2] / "tutorials" / "metrics.md").read_text()
+    for name in ("log.csv", "timing.csv"):
+        for column in RunFolder(folder).read_log(name)[0]:
+            assert f"| `{column}` |" in text, column
+
+
+class Strange(gymnasium.Env):
+    """An environment with spaces of one's choice."""
+
+    def __init__(self, observation_space, action_space, render_mode=None):
+        self.observation_space, self.action_space = observation_space, action_space
+
+
+@pytest.mark.parametrize(
+    "spaces, sentence",
+    [
+        ((gymnasium.spaces.Text(5), gymnasium.spaces.Discrete(2)), "has the observation space Text"),
+        ((gymnasium.spaces.Box(0, 1, (3,)), gymnasium.spaces.MultiDiscrete([2, 2])), "has the action space Multi"),
+    ],
+)
+def test_unsupported_spaces_are_refused(spaces, sentence):
+    kwargs = dict(zip(("observation_space", "action_space"), spaces, strict=True))
+    gymnasium.register("mzu/Strange-v0", Strange, kwargs=kwargs)
+    try:
+        with pytest.raises(ValueError, match=sentence):
+            load_problem(Config().override(*ONLINE, "environment=mzu/Strange-v0"))
+    finally:
+        del gymnasium.registry["mzu/Strange-v0"]
+
+
+@pytest.mark.parametrize(
+    "id, of, sentence",
+    [
+        ("identity", "point", r"has observations of shape \(4,\), but .*|has 2 continuous actions, but identity has 4"),
+        (
+            "catch",
+            "identity",
+            r"has observations of shape \(4,\), but catch has \(10, 5, 1\); is this the dataset of an",
+        ),
+        ("Taxi-v4", "chain", r"has observations of shape \(12,\), but Taxi-v4 has \(500,\)"),
+    ],
+)
+def test_the_dataset_of_another_environment_is_refused(tmp_path, id, of, sentence):
+    data = write_data(tmp_path / "data.npz", of, episodes=1)
+    with pytest.raises(ValueError, match=sentence) as error:
+        load_problem(Config().override(*TINY, f"environment={id}", f"data={data}"))
+    assert "another environment" in str(error.value)
+
+
+def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
+    from mzu.collect import collect
+    from mzu.environments.make import make
+    from mzu.episodes.npz import write_npz
+
+    write_npz(tmp_path / "data.npz", collect(make("identity", size=6), "random", 3))
+    # The same shape of observations, but only two actions.
+    gymnasium.register(
+        "mzu/Strange-v0",
+        Strange,
+        kwargs={
+            "observation_space": gymnasium.spaces.Box(0, 1, (6,)),
+            "action_space": gymnasium.spaces.Discrete(2),
+        },
+    )
+    try:
+        with pytest.raises(ValueError, match=r"has actions 0..5, but mzu/Strange-v0 has 2 \(0..1\); is this the data"):
+            load_problem(Config().override(*TINY, "environment=mzu/Strange-v0", f"data={tmp_path / 'data.npz'}"))
+    finally:
+        del gymnasium.registry["mzu/Strange-v0"]
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ([], "neither an environment nor data"),
+        (["environment=identity"], "reanalyse.fraction is 1, so all is learned from stored games, but there are none"),
+        (["data=embedded:cartpole", "reanalyse.fraction=0.5"], "needs fresh games, but no environment is given"),
+        (
+            ["environment=identity", "reanalyse.fraction=0", "learning.policy_loss=crr"],
+            "policy_loss=crr learns from stored actions only",
+        ),
+        (
+            ["environment=identity", "reanalyse.fraction=0", "network.frame_stack=4"],
+            "frame_stack is 4, but only images are stacked",
+        ),
+        (["environment=identity_continuous", "reanalyse.fraction=0"], "Continuous actions must be sampled"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        load_problem(Config().override(*settings))
+
+
+def test_an_environment_that_does_not_repeat_itself_cannot_be_resumed_silently():
+    trainer = Trainer(Config().override(*ONLINE, "reanalyse.fraction=0"))
+    trainer.player.advance(temperature=1.0)
+    state = trainer.state()
+    trainer.restore(state)
+    for place in range(4):
+        state[f"player/game_{place}/seed"] += 1  # has the same effect as randomness that no seed decides
+    with pytest.raises(ValueError, match="identity does not repeat itself"):
+        trainer.restore(state)
+    trainer.close()
+
+
+@pytest.mark.slow
+def test_the_identity_game_is_learned():
+    larger = (
+        "learning.training_steps=400", "learning.batch_size=256", "learning.learning_rate=3e-3", "network.width=64",
+        "acting.positions_per_step=64", "acting.games=32", "search.num_simulations=16", "replay.capacity=500",
+        "search.discount=0.5",  # every step asks anew, so what follows does not matter
+    )  # fmt: skip
+    trainer = Trainer(Config().override(*ONLINE, *larger))
+    assert trainer.run()
+    for select in ("policy", "value", "search"):
+        assert trainer.evaluate(20, select).mean > 9.5
+    trainer.close()
