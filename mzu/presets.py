@@ -31,7 +31,12 @@ CLASSROOM = (
     "run.checkpoint_period=1000",
 )
 # Half of what is searched is stored: fresh games are the slow part of a small task.
-ONLINE = ("reanalyse.fraction=0.5", "replay.start_size=1000")
+ONLINE = (
+    "reanalyse.fraction=0.5",
+    "reanalyse.most_recent_steps=20000",  # what is older was played by a much worse agent
+    "replay.start_size=1000",
+    "learning.weight_decay=1e-5",
+)
 CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
@@ -101,7 +106,11 @@ PRESETS = {
         "environment=dm_control:cheetah-run", *CONTINUOUS, "data=embedded:cheetah", "replay.capacity=2000",
         "evaluation.episodes=50",  # each has 1,000 steps
     ),
-    "cartpole": _online("CartPole, playing and reanalysing", *CARTPOLE, "learning.training_steps=4000"),
+    "cartpole": _online(
+        "CartPole, playing and reanalysing",
+        "environment=CartPole-v1", "learning.td_steps=10", "learning.training_steps=2500", "evaluation.period=250",
+        "evaluation.period_episodes=20", "acting.games=32", "acting.positions_per_step=32",
+    ),
     "acrobot": _online("Acrobot: swing the tip of two links up to the line", "environment=Acrobot-v1"),
     "catch": _online("Catch: a falling ball, by its pictures", *CATCH),
     "pendulum": _online(

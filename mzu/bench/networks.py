@@ -8,13 +8,13 @@ import numpy as np
 import tensorflow as tf
 
 from mzu.bench.timing import best_times
-from mzu.config import NetworkConfig, SearchConfig
+from mzu.config import LearningConfig, NetworkConfig, SearchConfig
 from mzu.environments.spaces import Spaces
+from mzu.learning.losses import unroll, unrolled_losses
+from mzu.learning.targets import Targets
 from mzu.networks.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network, build_network
-from mzu.networks.policy_heads import policy_distribution
-from mzu.networks.scalars import scalar_loss
 from mzu.search.search import search
 
 SIMULATIONS = 50
@@ -118,7 +118,7 @@ def make_training_step(network: Network, jit_compile: bool, learning_rate: float
     @tf.function(jit_compile=jit_compile)
     def step(observations, actions, rewards, values, policy_actions):
         with tf.GradientTape() as tape:
-            loss = _unrolled_loss(network, observations, actions, rewards, values, policy_actions)
+            loss = _loss(network, observations, actions, rewards, values, policy_actions)
         # Without dynamics steps (or action values) some variables have no gradient.
         gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         optimiser.apply(gradients, variables)
@@ -144,21 +144,20 @@ def random_training_batch(rng: np.random.Generator, spaces: Spaces, batch: int, 
     return [tf.constant(array) for array in arrays]
 
 
-def _unrolled_loss(network: Network, observations, actions, rewards, values, policy_actions):
-    """Step 0 with weight 1, the unrolled ones 1 / U each, the hidden state's gradient halved at each of them."""
-    unroll_steps = actions.shape[1]
-    output = network.initial(observations)
-    total = _prediction_loss(network, output, values[:, 0], policy_actions[:, 0])
-    for step in range(unroll_steps):
-        output = network.recurrent(output.hidden, actions[:, step], gradient_scale=0.5)
-        loss = _prediction_loss(network, output, values[:, step + 1], policy_actions[:, step + 1])
-        total += (loss + scalar_loss(output.reward, rewards[:, step])) / unroll_steps
-    return tf.reduce_mean(total)
-
-
-def _prediction_loss(network: Network, output, values, actions):
-    policy = policy_distribution(output.policy, network.spaces.continuous)
-    return scalar_loss(output.value, values) - policy.log_prob(actions)
+def _loss(network: Network, observations, actions, rewards, values, policy_actions):
+    """The learner's loss (`mzu/learning/losses.py`), with a target everywhere."""
+    config = LearningConfig(unroll_steps=actions.shape[1])
+    targets = Targets(
+        rewards=rewards,
+        reward_mask=tf.ones_like(rewards),
+        values=values,
+        value_mask=tf.ones_like(values),
+        policy_actions=policy_actions[:, :, None],
+        policy_weights=tf.ones_like(values)[:, :, None],
+        policy_mask=tf.ones_like(values),
+    )
+    predictions = unroll(network, observations, actions, config.unroll_steps, config.hidden_gradient_scale)
+    return tf.reduce_mean(unrolled_losses(predictions, targets, actions, config, network.spaces.continuous).total)
 
 
 def _network(width: int, blocks: int) -> Network:

@@ -1,8 +1,8 @@
 """Players: named mediocre ways to act in an environment, for data of mixed quality (`mzu collect --policy players`).
 
-A good policy with random actions mixed in is no problem for behaviour cloning: the most frequent action in every state
-is still the good one. These players are wrong in ways that do not average out, so that something is left to learn from
-the rewards. Each player has a share of the episodes, and ranges from which the disturbances of an episode are drawn.
+What a good player does most often could simply be copied. These players are wrong in ways that do not average out, or
+so noisy that their mean action is a bad one, so that something is left to learn from the rewards. Each player has a
+share of the episodes, and ranges from which the disturbances of an episode are drawn.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ PLAYERS = {
         Player("drifts to the left", partial(cartpole, place=0, speed=0, turning=0.1, bias=0.04), noise=(0.1, 1.0)),
         Player("drifts to the right", partial(cartpole, place=0, speed=0, turning=0.1, bias=-0.04), noise=(0.1, 1.0)),
     ),
-    # From every fifth action by chance to random play: the mean action of this mixture pumps too weakly and balances badly.
+    # 20 to 100 % of the actions by chance: their mean pumps too weakly and balances badly.
     "dm_control:cartpole-swingup": (Player("tries", cartpole_swingup, noise=(0.2, 1.0)),),
     # Stages of a search for a gait, disturbed: what a policy that learns would have recorded on its way.
     "dm_control:cheetah-run": (

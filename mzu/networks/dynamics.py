@@ -2,8 +2,8 @@
 
     x = hidden + first(hidden) + first_of_action(action)     hidden' = tower(x)     reward = head(hidden')
 
-The action is a one-hot vector [A] or the vector [D] that it is; for images each of its numbers is a constant plane [h, w].
-Reward and hidden state are learned from one place. Notebook 02_networks builds it.
+The action is a one-hot vector [A] or the vector [D] that it is; for images each of its numbers is a constant plane
+[h, w]. Reward and hidden state are learned from one place. Notebook 02_networks builds it.
 
 Two things let the model hear what an action does. It starts from "nothing changes" (hidden itself, and a first layer
 that is 0), since one step seldom changes much; and the layer of the action starts with weights of its own size. As a

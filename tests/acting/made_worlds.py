@@ -11,7 +11,7 @@ VECTORS = Spaces((2,), 2, continuous=True)
 
 
 class Counter(Environment):
-    """Observation [number of the episode's seed, step]. The reward is 10 * step + action; lengths depend on the seed."""
+    """Observation [seed % 1000, step]. The reward is 10 * step + action; the length depends on the seed."""
 
     def __init__(self, lengths=(7,), terminates=True, spaces=STATES):
         super().__init__("counter", spaces)

@@ -190,9 +190,8 @@ SAMPLED = ("search.num_sampled_actions=4", "reanalyse.fraction=0.5", "acting.gam
 
 def test_only_stored_games_have_their_action_injected(searches):
     episodes = [stored_episode(action=[0.75, -0.25], spaces=VECTORS)]
-    player = made_player(
-        made_config(*SAMPLED), LookUpModel(gaussian([0, 0], [0.1, 0.1])), lambda: Counter(spaces=VECTORS), episodes, VECTORS
-    )  # fmt: skip
+    model = LookUpModel(gaussian([0, 0], [0.1, 0.1]))
+    player = made_player(made_config(*SAMPLED), model, lambda: Counter(spaces=VECTORS), episodes, VECTORS)
     segments = []
     for _ in range(20):
         player.games = player.games or player._filled([None] * 6)
@@ -366,9 +365,8 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
     config = made_config("acting.games=5", "reanalyse.fraction=0.4", *more)
 
     def new_player(seed):
-        return made_player(
-            config, LookUpModel(policy, step_as_value), lambda: Counter((13, 17), spaces=spaces), spaces=spaces, seed=seed
-        )  # fmt: skip
+        model = LookUpModel(policy, step_as_value)
+        return made_player(config, model, lambda: Counter((13, 17), spaces=spaces), spaces=spaces, seed=seed)
 
     first, second = new_player(0), new_player(1)
     play(first, 31)

@@ -72,10 +72,9 @@ def test_value_takes_the_best_reward_plus_discounted_value(monkeypatch):
 
 
 def test_search_has_no_noise(monkeypatch):
-    # All noise and no prior: with it, the choice among three equal actions would be arbitrary.
-    choose = selection_of(
-        monkeypatch, LookUpModel(preferring(1, 2.0)), "search", "search.dirichlet_fraction=1", "search.num_simulations=8"
-    )  # fmt: skip
+    # With a fraction of 1 the priors would be nothing but noise, and the choice arbitrary.
+    settings = ("search.dirichlet_fraction=1", "search.num_simulations=8")
+    choose = selection_of(monkeypatch, LookUpModel(preferring(1, 2.0)), "search", *settings)
     actions = choose(np.zeros((100, 2), np.float32), np.random.default_rng(0))
     np.testing.assert_array_equal(actions, 1)
 
@@ -105,13 +104,12 @@ def test_value_finds_the_best_of_the_sampled_actions(monkeypatch):
     np.testing.assert_array_equal(choose(OBSERVATIONS, np.random.default_rng(0)), np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize("select", ["value", "search"])
-def test_candidates_come_from_a_policy_of_scale_0_05(select):
+def test_candidates_come_from_a_policy_of_scale_0_05():
     # A fresh network has mean 0 and scale 1: without the cap most candidates would lie further out than 0.3.
     network = build_network(NetworkConfig(width=8, num_blocks=0, value_support=2, reward_support=2), VECTORS)
     config = Config().override("search.num_simulations=20")  # without num_sampled_actions: 20 are taken
     observations = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
-    actions = make_selection(network, config, select)(observations, np.random.default_rng(0))
+    actions = make_selection(network, config, "search")(observations, np.random.default_rng(0))
     assert actions.shape == (50, 2)
     assert np.abs(actions).max() < 0.3
     wide = make_selection(network, config.override("evaluation.max_policy_scale=10"), "search")

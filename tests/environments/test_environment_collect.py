@@ -147,6 +147,7 @@ def test_a_trained_network_plays_by_search_what_it_has_learned(tmp_path):
     size = network.spaces.num_actions
     first, head = network.representation.get_layer("first"), network.prediction.get_layer("policy")
     first.kernel.assign(np.eye(network.spaces.observation_shape[0], 16))
+    first.bias.assign(np.zeros(16))
     head.kernel.assign(20 * np.eye(16, size))
     save_network(network, path)
     environment = make("identity")
@@ -162,7 +163,7 @@ def test_the_command_plays_a_saved_network_and_refuses_one_of_another_world(tmp_
     out = tmp_path / "data.npz"
     command = ["collect", "identity", "--policy", "trained", "--episodes", "2", "--out", str(out)]
     assert main(command) == 2
-    assert "--policy trained and --network FILE.keras belong together" in capsys.readouterr().err
+    assert "--policy trained and --network FILE.keras or --run RUN belong together" in capsys.readouterr().err
     assert main([*command, "--network", str(path), "--set", "search.num_simulations=2"]) == 0
     assert out.exists() and "2 episodes of identity" in capsys.readouterr().out
     other = ["collect", "CartPole-v1", "--policy", "trained", "--out", str(tmp_path / "x.npz"), "--network", str(path)]

@@ -37,7 +37,6 @@ def made_batch(
     for row, known in enumerate(rewards):
         padded[row, : len(known)] = known[: padded.shape[1]]
     rng = np.random.default_rng(0)
-    at = np.arange(positions)
 
     def observed(first, count):
         """Row and position of the observations at first, first + 1, ..., at most at the end of the data."""
@@ -47,6 +46,8 @@ def made_batch(
 
     if actions is None:
         actions = rng.integers(num_actions, size=(rows, positions))
+    if search_value is None:
+        search_value = rng.normal(size=(rows, positions))
     if search_policy is None:
         search_policy = rng.dirichlet(np.ones(num_actions), (rows, positions))
     return Batch(
@@ -61,10 +62,10 @@ def made_batch(
         following_observations=observed(0, positions + 1),
         search_policy=np.asarray(search_policy, np.float32),
         search_actions=np.zeros((rows, positions, 0), np.int32),
-        search_value=np.asarray(rng.normal(size=(rows, positions)) if search_value is None else search_value, np.float32),
+        search_value=np.asarray(search_value, np.float32),
         searched=np.ones((rows, positions), bool) if searched is None else np.array(searched, bool),
         weights=np.ones(rows, np.float32) if weights is None else np.array(weights, np.float32),
-    )  # fmt: skip
+    )
 
 
 def value_of_position(observations):

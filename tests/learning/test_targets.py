@@ -35,7 +35,7 @@ def test_a_return_is_n_discounted_rewards_and_the_discounted_value_n_steps_later
 
 
 def test_a_truncated_episode_bootstraps_and_a_terminated_one_does_not():
-    # At t + 1 the end is exactly n steps away, at t + 2 it is nearer: 4 and one step to the value of the last observation.
+    # At t + 1 the end is exactly n steps away, at t + 2 only one.
     np.testing.assert_array_equal(targets_of(3, False).values[0, 1:3], [2 + 2 + 40 / 4, 4 + 40 / 2])
     np.testing.assert_array_equal(targets_of(3, True).values[0, 1:3], [2 + 2, 4])
 
@@ -89,9 +89,8 @@ def test_rewards_and_values_of_a_played_chain_stand_where_they_happened(terminat
     steps, unroll_steps, td_steps = 7, 2, 3
     rewards = 10.0 ** np.arange(steps)
     states = np.arange(steps + 1, dtype=np.float32)[:, None]
-    replay = Replay(
-        ReplayConfig(capacity=4, segment_length=4), Spaces((1,), 2), unroll_steps=2, td_steps=3, candidates=2, sampled=False
-    )  # fmt: skip
+    kept = ReplayConfig(capacity=4, segment_length=4)
+    replay = Replay(kept, Spaces((1,), 2), unroll_steps=2, td_steps=3, candidates=2, sampled=False)
     for start, stop in ((0, 4), (4, 7)):
         piece = cut_piece(
             states, np.zeros(steps, np.int32), np.float32(rewards), start, stop, tail_length(config.learning), 1,
@@ -180,9 +179,8 @@ def test_the_search_policy_is_the_policy_target_of_reanalyse():
 
 
 def test_behaviour_cloning_raises_the_stored_actions_searched_or_not():
-    targets = targets_of(
-        3, False, "learning.policy_loss=behaviour_cloning", actions=[[2, 0, 1, 1]], searched=[[True, False, False, False]]
-    )  # fmt: skip
+    given = {"actions": [[2, 0, 1, 1]], "searched": [[True, False, False, False]]}
+    targets = targets_of(3, False, "learning.policy_loss=behaviour_cloning", **given)
     np.testing.assert_array_equal(targets.policy_actions[0, :, 0], [2, 0, 1, 1])
     np.testing.assert_array_equal(targets.policy_weights[0, :, 0], [1, 1, 1, 1])
     np.testing.assert_array_equal(targets.policy_mask[0], [1, 1, 1, 0])  # the last action is a random one past the end

@@ -68,7 +68,7 @@ def test_online_never_plays_a_stored_game_and_offline_never_a_fresh_one():
 def test_where_nothing_is_stored_the_game_is_fresh_and_offline_an_error():
     rng = np.random.default_rng(0)
     assert not any(FractionController(0.9).choose_stored(rng, available=False) for _ in range(50))
-    with pytest.raises(ValueError, match="reanalyse.fraction is 1, but there is no stored game"):
+    with pytest.raises(ValueError, match=r"reanalyse\.fraction is 1, but there is no stored game"):
         FractionController(1.0).choose_stored(rng, available=False)
 
 

@@ -1,7 +1,7 @@
 """The identity games: the observation names the right action. An agent that cannot learn them in seconds has a bug.
 
-An episode has 10 steps with a reward of up to 1 each. Without looking at the observation nobody gets more than 2.5 of 10
-(four actions) or 7.5 (continuous: always 0).
+An episode has 10 steps with a reward of up to 1 each. Without looking at the observation nobody gets more than 2.5 of
+10 (four actions) or 7.5 (continuous: always 0).
 """
 
 import functools

@@ -239,17 +239,3 @@ def test_an_environment_that_does_not_repeat_itself_cannot_be_resumed_silently()
     with pytest.raises(ValueError, match="identity does not repeat itself"):
         trainer.restore(state)
     trainer.close()
-
-
-@pytest.mark.slow
-def test_the_identity_game_is_learned():
-    larger = (
-        "learning.training_steps=400", "learning.batch_size=256", "learning.learning_rate=3e-3", "network.width=64",
-        "acting.positions_per_step=64", "acting.games=32", "search.num_simulations=16", "replay.capacity=500",
-        "search.discount=0.5",  # every step asks anew, so what follows does not matter
-    )  # fmt: skip
-    trainer = Trainer(Config().override(*ONLINE, *larger))
-    assert trainer.run()
-    for select in ("policy", "value", "search"):
-        assert trainer.evaluate(20, select).mean > 9.5
-    trainer.close()
