@@ -208,30 +208,38 @@ class Config:
         >>> Config().override("search.num_simulations=16", "seed=3").search.num_simulations
         16
         """
-        config = self
+        changes = {}
         for assignment in assignments:
             name, equals, text = assignment.partition("=")
             if not equals:
                 raise ValueError(f"'{assignment}' is not an override; write section.field=value")
-            config = _replace(config, name.strip().split("."), text.strip(), path="")
-        return config
+            _note_change(changes, type(self), name.strip().split("."), text.strip(), path="")
+        return _replace(self, changes)
 
 
-def _replace(section, names: list[str], text: str, path: str):
-    """A copy of `section` in which the field that `names` leads to holds the value that `text` spells."""
+def _note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:
+    """Notes in nested `changes` that the field of `cls` that `names` leads to gets the value that `text` spells."""
     name, *rest = names
-    hints = _field_types(section, name, path)
+    hints = _field_types(cls, name, path)
     here = path + name
     if dataclasses.is_dataclass(hints[name]):
         if not rest:
             inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
             raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
-        value = _replace(getattr(section, name), rest, text, path=here + ".")
+        _note_change(changes.setdefault(name, {}), hints[name], rest, text, path=here + ".")
     elif rest:
         raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
     else:
-        value = _checked(hints[name], _parse(hints[name], text), here)
-    return dataclasses.replace(section, **{name: value})
+        changes[name] = _checked(hints[name], _parse(hints[name], text), here)
+
+
+def _replace(section, changes: dict):
+    """A copy of `section` with all changes at once: two fields that must fit together can be changed together."""
+    values = {
+        name: _replace(getattr(section, name), change) if isinstance(change, dict) else change
+        for name, change in changes.items()
+    }
+    return dataclasses.replace(section, **values)
 
 
 def _from_dict(cls, data: Any, path: str):

@@ -108,8 +108,9 @@ PRESETS = {
     ),
     "cartpole": _online(
         "CartPole, playing and reanalysing",
-        "environment=CartPole-v1", "learning.td_steps=10", "learning.training_steps=2500", "evaluation.period=250",
-        "evaluation.period_episodes=20", "acting.games=32", "acting.positions_per_step=32",
+        "environment=CartPole-v1", "network.width=128", "search.num_simulations=50", "learning.td_steps=10",
+        "learning.training_steps=4000", "evaluation.period=250", "evaluation.period_episodes=20",
+        "acting.games=32", "acting.positions_per_step=32",
     ),
     "acrobot": _online("Acrobot: swing the tip of two links up to the line", "environment=Acrobot-v1"),
     "catch": _online("Catch: a falling ball, by its pictures", *CATCH),

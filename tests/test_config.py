@@ -122,3 +122,10 @@ def test_numbers_survive_the_round_trip_exactly(rate, steps):
 def test_a_config_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Config().search.discount = 1.0
+
+
+def test_two_fields_that_must_fit_together_can_be_changed_together():
+    config = Config().override("acting.temperatures=1.0,0.1", "acting.temperature_ends=0.3")
+    assert config.acting.temperatures == (1.0, 0.1) and config.acting.temperature_ends == (0.3,)
+    with pytest.raises(ValueError, match="temperature_ends has 2 entries"):
+        Config().override("acting.temperatures=1.0,0.1")

@@ -59,8 +59,10 @@ PLAYERS = {
         Player("drifts to the left", partial(cartpole, place=0, speed=0, turning=0.1, bias=0.04), noise=(0.1, 1.0)),
         Player("drifts to the right", partial(cartpole, place=0, speed=0, turning=0.1, bias=-0.04), noise=(0.1, 1.0)),
     ),
-    # 20 to 100 % of the actions by chance: their mean pumps too weakly and balances badly.
-    "dm_control:cartpole-swingup": (Player("tries", cartpole_swingup, noise=(0.2, 1.0)),),
+    # Holds the pole up and lets the cart run to the end of the rail, where the pole falls again.
+    "dm_control:cartpole-swingup": (
+        Player("forgets the cart", partial(cartpole_swingup, gains=(0, 0, 4, 1)), noise=(0.2, 1.0)),
+    ),
     # Stages of a search for a gait, disturbed: what a policy that learns would have recorded on its way.
     "dm_control:cheetah-run": (
         Player("late gait", cheetah_run, 4, noise=(0, 0.2), spread=(0, 0.5)),
