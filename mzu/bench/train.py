@@ -84,17 +84,31 @@ def measure(name: str, config: Config, steps: int) -> dict:
 
 
 def matrix_products(trainer: Trainer):
-    """A function that does the matrix products of one learner step, forward and backward, by BLAS and nothing else.
+    """A function that does the matrix products of one learner step, forward and backward, by BLAS and nothing else."""
+    layers = layers_of(trainer)
 
-    Layer y = x W needs x W, and on the way back y' W^T and x^T y'. The first layer of an observation or an action needs
+    def multiply():
+        for x, w, needs_input_gradient in layers:
+            y = x @ w
+            x.T @ y
+            if needs_input_gradient:
+                y @ w.T
+
+    return multiply
+
+
+def layers_of(trainer: Trainer) -> list[tuple[np.ndarray, np.ndarray, bool]]:
+    """Inputs x, kernel w, and whether x has a gradient, for each layer; random numbers of the right shapes.
+
+    Layer y = x w needs x w, and on the way back x^T y' and y' w^T. The first layer of an observation or an action needs
     no gradient of its input. Convolutions are counted as the products of their unfolded inputs.
     """
-    config, network = trainer.config.learning, trainer.network
+    config = trainer.config.learning
     rng = np.random.default_rng(0)
     batch, unroll = config.batch_size, config.unroll_steps
     rows = {"representation": batch, "dynamics": batch * unroll, "prediction": batch * (unroll + 1)}
-    products = []
-    for model in network.models:
+    layers = []
+    for model in trainer.network.models:
         for layer in model.layers:
             kernel = getattr(layer, "kernel", None)
             if kernel is None:
@@ -103,17 +117,9 @@ def matrix_products(trainer: Trainer):
             inputs, outputs = int(np.prod(kernel.shape[:-1])), kernel.shape[-1]
             x = rng.normal(size=(rows.get(model.name, batch) * places, inputs)).astype(np.float32)
             w = rng.normal(size=(inputs, outputs)).astype(np.float32)
-            reads_input = model.name == "representation" and layer.name == "first"
-            products.append((x, w, not (reads_input or layer.name == "first_of_action")))
-
-    def multiply():
-        for x, w, needs_input_gradient in products:
-            y = x @ w
-            x.T @ y
-            if needs_input_gradient:
-                y @ w.T
-
-    return multiply
+            reads_input = (model.name, layer.name) == ("representation", "first")
+            layers.append((x, w, not (reads_input or layer.name == "first_of_action")))
+    return layers
 
 
 def _parts(trainer: Trainer) -> dict[str, float]:

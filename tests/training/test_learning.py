@@ -24,9 +24,10 @@ def train(config, until=None, period=100, episodes=20, select=None):
         mean = trainer.evaluate(episodes, select).mean
     trainer.close()
     minutes = (time.perf_counter() - start) / 60
+    reanalyse = config.reanalyse
     print(
-        f"\nseed {config.seed}, fraction {config.reanalyse.fraction}, inject {config.reanalyse.inject_actions}: "
-        f"{mean:.1f} after {trainer.steps} learner steps, {trainer.fresh_steps} environment steps, {trainer.stored_steps} stored "
+        f"\nseed {config.seed}, fraction {reanalyse.fraction}, inject {reanalyse.inject_actions}: {mean:.1f} after "
+        f"{trainer.steps} learner steps, {trainer.fresh_steps} environment steps, {trainer.stored_steps} stored "
         f"positions, {minutes:.1f} minutes"
     )
     return trainer, mean
