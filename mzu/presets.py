@@ -92,7 +92,8 @@ PRESETS = {
     ),
     "swingup_offline": _offline(
         "DM Control's cartpole swing-up from 60 embedded episodes",
-        *SWINGUP, "data=embedded:swingup", "replay.capacity=1200", "learning.training_steps=5000",
+        *SWINGUP, "data=embedded:swingup", "replay.capacity=1200", "learning.training_steps=4000",
+        "network.width=128", "search.num_simulations=50",
         "evaluation.period=1000", "evaluation.episodes=50",  # each has 1,000 steps
     ),
     "catch_offline": _offline(
@@ -102,6 +103,7 @@ PRESETS = {
     "cheetah_offline": _offline(
         "DM Control's cheetah run from 100 episodes of `mzu collect --recipe cheetah --out FILE.npz`: --data FILE.npz",
         "environment=dm_control:cheetah-run", *CONTINUOUS, "data=embedded:cheetah", "replay.capacity=2000",
+        "learning.training_steps=3000", "evaluation.period=1000",
         "evaluation.episodes=50",  # each has 1,000 steps
     ),
     "cartpole": _online(

@@ -65,4 +65,4 @@ def assert_same_state(first, second):
     """Weights, optimiser, replay, games, random generators: all arrays are equal."""
     assert first.keys() == second.keys()
     different = [name for name in first if not np.array_equal(first[name], second[name])]
-    assert not different
+    assert different == [], f"{different} differ"

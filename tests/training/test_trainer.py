@@ -48,7 +48,7 @@ def test_another_seed_gives_another_beginning():
     assert str(first["generators"]) != str(other["generators"])
 
 
-KILLED = """
+RUNS = """
 import os, signal, sys
 from mzu.quiet import import_tensorflow
 import_tensorflow()
@@ -59,39 +59,39 @@ def kill_in_step_8(trainer, row):
     if trainer.steps == 8:
         os.kill(os.getpid(), signal.SIGKILL)
 
-for path in sys.argv[1:]:
-    child = os.fork()  # one process for each run; TensorFlow is imported once for all
+def in_a_process_of_its_own(path, on_step=None):
+    child = os.fork()  # TensorFlow is imported once for all
     if child == 0:
         folder = RunFolder(path)
-        Trainer(folder.config).run(folder, kill_in_step_8)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+        Trainer(folder.config).run(folder, on_step)
+        os._exit(0)
+    return os.waitpid(child, 0)[1]
+
+whole, killed = sys.argv[1:]
+assert in_a_process_of_its_own(whole) == 0
+status = in_a_process_of_its_own(killed, kill_in_step_8)
+assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, status
+folder = RunFolder(killed)
+assert folder.checkpoints() == [5], folder.checkpoints()
+assert folder.read_log()[-1]["step"] == 6  # it had logged what now happens again
+assert in_a_process_of_its_own(killed) == 0
 """
 
 
-@pytest.fixture(scope="module")
-def killed(tmp_path_factory):
-    """{kind: folder} of runs that were killed (kill -9) in their step 8."""
-    folder = tmp_path_factory.mktemp("killed")
-    runs = {kind: RunFolder.create(folder / kind, tiny_config(kind, folder)) for kind in KINDS}
-    repository = Path(__file__).parents[2]
-    environment = os.environ | {"PYTHONPATH": str(repository)}
-    command = [sys.executable, "-c", KILLED, *(str(run.path) for run in runs.values())]
-    process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, tmp_path):
+    """Each in a process of its own, as on the command line: one to the end, one until kill -9, one that resumes it."""
+    config = tiny_config(kind, tmp_path)
+    whole, killed = (RunFolder.create(tmp_path / name, config) for name in ("whole", "killed"))
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", RUNS, str(whole.path), str(killed.path)]
+    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
-    return runs
-
-
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, killed):
-    kind, _, folder, state = whole
-    run = killed[kind]
-    assert run.checkpoints() == [5]
-    assert run.read_log()[-1]["step"] == 6  # it had logged what now happens again
-    resumed, finished = train(run.config, run.path)
-    assert finished
-    assert_same_state(resumed, state)
-    assert log(run.path) == log(folder)
-    assert run.best() == RunFolder(folder).best()
+    last = config.learning.training_steps
+    assert whole.checkpoints()[-1] == killed.checkpoints()[-1] == last
+    assert_same_state(killed.load_checkpoint(last), whole.load_checkpoint(last))
+    assert log(killed.path) == log(whole.path)
+    assert killed.best() == whole.best()
 
 
 def test_control_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(whole, tmp_path):
