@@ -3,7 +3,6 @@
 Episode i depends only on the seed and on i, so that more episodes of the same seed begin with the same ones.
 """
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -131,23 +130,17 @@ def collect(
 def trained_policy(environment: Environment, path: Path, config: Config):
     """Plays the saved network at `path` by search: the most visited action of every step, scale min(scale, 0.05)."""
     import_tensorflow()
-    from mzu.networks.compile_model import model_for_search
+    from mzu.acting.selection import make_selection
     from mzu.networks.saving import load_network
-    from mzu.search.search import sample_actions, search
 
     network = load_network(path)
     if network.spaces != environment.spaces:
         raise ValueError(f"{path} was made for {network.spaces}, but {environment.id} has {environment.spaces}")
-    settings = config.search
-    if network.spaces.continuous and settings.num_sampled_actions is None:
-        settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
-    settings = dataclasses.replace(settings, dirichlet_fraction=0.0)
-    model = model_for_search(network, config.evaluation.max_policy_scale)
+    choose = make_selection(network, config, "search")
 
     def act(observation, rng):
         legal = environment.legal_actions()
-        result = search(model, observation[None], settings, rng, legal_actions=None if legal is None else legal[None])
-        action = sample_actions(result, 0, rng)[0]
+        action = choose(observation[None], rng, None if legal is None else legal[None])[0]
         return action if network.spaces.continuous else int(action)
 
     return act

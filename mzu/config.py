@@ -6,12 +6,11 @@ extension to continuous actions). Where neither says, the comment says "our choi
 """
 
 import dataclasses
-import difflib
 import json
-import types
-import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
+
+from mzu.settings import at_least, note_change, positive, replace_fields, section_from_dict, within
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,12 @@ class SearchConfig:
     injected_prior: float = 0.25  # Offline RL and Continuous Action Spaces: prior of the trajectory's action
 
     def __post_init__(self):
-        _at_least(self, 1, "num_simulations", "puct_base")
-        _at_least(self, 0, "puct_init")
-        _within(self, 0, 1, "discount", "dirichlet_fraction")
-        _positive(self, "dirichlet_alpha", "sampling_temperature")
+        at_least(self, 1, "num_simulations", "puct_base")
+        at_least(self, 0, "puct_init")
+        within(self, 0, 1, "discount", "dirichlet_fraction")
+        positive(self, "dirichlet_alpha", "sampling_temperature")
         if self.num_sampled_actions is not None:
-            _at_least(self, 1, "num_sampled_actions")
+            at_least(self, 1, "num_sampled_actions")
         if not 0 < self.injected_prior < 1:
             raise ValueError(f"search.injected_prior is {self.injected_prior}, but must lie between 0 and 1, exclusive")
 
@@ -56,9 +55,9 @@ class NetworkConfig:
 
     def __post_init__(self):
         if self.width != "auto":
-            _at_least(self, 1, "width")
-        _at_least(self, 0, "num_blocks", "prediction_blocks")
-        _at_least(self, 1, "frame_stack", "value_support", "reward_support")
+            at_least(self, 1, "width")
+        at_least(self, 0, "num_blocks", "prediction_blocks")
+        at_least(self, 1, "frame_stack", "value_support", "reward_support")
 
 
 @dataclass(frozen=True)
@@ -73,9 +72,9 @@ class ReplayConfig:
     start_size: int = 2000  # our choice: positions in the replay before the first learner step
 
     def __post_init__(self):
-        _at_least(self, 1, "capacity", "segment_length", "start_size")
-        _at_least(self, 0, "priority_exponent", "importance_exponent")
-        _within(self, 0, 1, "uniform_share")
+        at_least(self, 1, "capacity", "segment_length", "start_size")
+        at_least(self, 0, "priority_exponent", "importance_exponent")
+        within(self, 0, 1, "uniform_share")
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class ReanalyseConfig:
     highest_return_steps: int = 100_000  # our choice
 
     def __post_init__(self):
-        _within(self, 0, 1, "fraction")
-        _at_least(self, 0, "most_recent", "demonstrations", "highest_return")
-        _at_least(self, 1, "most_recent_steps", "highest_return_steps")
+        within(self, 0, 1, "fraction")
+        at_least(self, 0, "most_recent", "demonstrations", "highest_return")
+        at_least(self, 1, "most_recent_steps", "highest_return_steps")
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ class ActingConfig:
     refresh_period: int = 1  # our choice: learner steps between two copies of the weights to the searching model
 
     def __post_init__(self):
-        _at_least(self, 1, "games", "refresh_period")
-        _positive(self, "positions_per_step")
+        at_least(self, 1, "games", "refresh_period")
+        positive(self, "positions_per_step")
         if len(self.temperature_ends) != len(self.temperatures) - 1:
             raise ValueError(
                 f"acting.temperature_ends has {len(self.temperature_ends)} entries, but {len(self.temperatures)} "
@@ -138,10 +137,10 @@ class LearningConfig:
     jit_compile: bool = True  # our choice: the step by XLA, faster after some 10 s of compiling; false starts at once
 
     def __post_init__(self):
-        _at_least(self, 1, "batch_size", "training_steps", "target_network_period")
-        _at_least(self, 0, "unroll_steps", "td_steps", "value_loss_scale", "weight_decay")
-        _within(self, 0, 1, "hidden_gradient_scale")
-        _positive(self, "learning_rate", "crr_temperature", "crr_clip")
+        at_least(self, 1, "batch_size", "training_steps", "target_network_period")
+        at_least(self, 0, "unroll_steps", "td_steps", "value_loss_scale", "weight_decay")
+        within(self, 0, 1, "hidden_gradient_scale")
+        positive(self, "learning_rate", "crr_temperature", "crr_clip")
 
 
 @dataclass(frozen=True)
@@ -155,9 +154,9 @@ class EvaluationConfig:
     period_episodes: int = 20  # our choice: episodes for each point of the learning curve
 
     def __post_init__(self):
-        _at_least(self, 1, "episodes", "period_episodes")
-        _at_least(self, 0, "period")
-        _positive(self, "max_policy_scale")
+        at_least(self, 1, "episodes", "period_episodes")
+        at_least(self, 0, "period")
+        positive(self, "max_policy_scale")
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class RunConfig:
     keep_checkpoints: int = 2  # our choice: the latest ones that stay, besides the best
 
     def __post_init__(self):
-        _at_least(self, 1, "log_period", "checkpoint_period", "keep_checkpoints")
+        at_least(self, 1, "log_period", "checkpoint_period", "keep_checkpoints")
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ class Config:
             data = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"The config is not valid JSON (line {error.lineno}: {error.msg})") from None
-        return _from_dict(cls, data, path="")
+        return section_from_dict(cls, data, path="")
 
     def override(self, *assignments: str) -> "Config":
         """A copy with assignments such as `search.num_simulations=16` applied, typed and checked.
@@ -213,140 +212,5 @@ class Config:
             name, equals, text = assignment.partition("=")
             if not equals:
                 raise ValueError(f"'{assignment}' is not an override; write section.field=value")
-            _note_change(changes, type(self), name.strip().split("."), text.strip(), path="")
-        return _replace(self, changes)
-
-
-def _note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:
-    """Notes in nested `changes` that the field of `cls` that `names` leads to gets the value that `text` spells."""
-    name, *rest = names
-    hints = _field_types(cls, name, path)
-    here = path + name
-    if dataclasses.is_dataclass(hints[name]):
-        if not rest:
-            inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
-            raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
-        _note_change(changes.setdefault(name, {}), hints[name], rest, text, path=here + ".")
-    elif rest:
-        raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
-    else:
-        changes[name] = _checked(hints[name], _parse(hints[name], text), here)
-
-
-def _replace(section, changes: dict):
-    """A copy of `section` with all changes at once: two fields that must fit together can be changed together."""
-    values = {
-        name: _replace(getattr(section, name), change) if isinstance(change, dict) else change
-        for name, change in changes.items()
-    }
-    return dataclasses.replace(section, **values)
-
-
-def _from_dict(cls, data: Any, path: str):
-    if not isinstance(data, dict):
-        raise ValueError(f"'{path.rstrip('.') or 'config'}' is {data!r}, but must be an object with named fields")
-    values = {}
-    for name, value in data.items():
-        hints = _field_types(cls, name, path)
-        if dataclasses.is_dataclass(hints[name]):
-            values[name] = _from_dict(hints[name], value, path=f"{path}{name}.")
-        else:
-            values[name] = _checked(hints[name], value, path + name)
-    return cls(**values)
-
-
-def _field_types(section, name: str, path: str) -> dict[str, Any]:
-    """Type hints of a section's fields; an unknown `name` is an error that suggests the nearest one."""
-    cls = section if isinstance(section, type) else type(section)
-    hints = typing.get_type_hints(cls)
-    if name not in hints:
-        near = difflib.get_close_matches(name, hints, n=1, cutoff=0.5)
-        advice = f"did you mean '{path}{near[0]}'?" if near else f"known are {', '.join(path + h for h in hints)}"
-        raise ValueError(f"'{path}{name}' is not a setting; {advice}")
-    return hints
-
-
-def _parse(hint, text: str):
-    """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
-    options = typing.get_args(hint) if _is_union(hint) else (hint,)
-    lowered = text.lower()
-    if lowered in ("none", "null") and types.NoneType in options:
-        return None
-    if lowered in ("true", "false") and bool in options:
-        return lowered == "true"
-    if typing.get_origin(hint) is tuple and not text.startswith("["):
-        text = f"[{text}]"
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-def _checked(hint, value, path: str):
-    """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
-    if _is_union(hint):
-        for option in typing.get_args(hint):
-            if _fits(option, value):
-                return _checked(option, value, path)
-    elif _fits(hint, value):
-        if hint is float:
-            return float(value)
-        if hint is int:
-            return int(value)
-        if typing.get_origin(hint) is tuple:
-            return tuple(_checked(typing.get_args(hint)[0], item, path) for item in value)
-        return value
-    raise ValueError(f"{path} is {value!r}, but must be {_describe(hint)}")
-
-
-def _is_union(hint) -> bool:
-    # `int | None` is a types.UnionType, `int | Literal["auto"]` a typing.Union.
-    return typing.get_origin(hint) in (types.UnionType, typing.Union)
-
-
-def _fits(hint, value) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is float:
-        return is_number
-    if hint is int:
-        return is_number and float(value).is_integer()
-    if typing.get_origin(hint) is Literal:
-        return value in typing.get_args(hint)
-    if typing.get_origin(hint) is tuple:
-        return isinstance(value, (list, tuple)) and all(_fits(typing.get_args(hint)[0], item) for item in value)
-    return isinstance(value, hint)
-
-
-def _describe(hint) -> str:
-    if _is_union(hint):
-        return " or ".join(_describe(option) for option in typing.get_args(hint))
-    if typing.get_origin(hint) is Literal:
-        return " or ".join(repr(option) for option in typing.get_args(hint))
-    if typing.get_origin(hint) is tuple:
-        return "a list of numbers such as 1.0,0.5"
-    return {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}.get(hint, "text")
-
-
-def _section_name(section) -> str:
-    return type(section).__name__.removesuffix("Config").lower()
-
-
-def _at_least(section, least: float, *names: str) -> None:
-    for name in names:
-        value = getattr(section, name)
-        if not value >= least:
-            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be at least {least}")
-
-
-def _positive(section, *names: str) -> None:
-    for name in names:
-        value = getattr(section, name)
-        if not 0 < value < float("inf"):
-            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be a positive number")
-
-
-def _within(section, low: float, high: float, *names: str) -> None:
-    for name in names:
-        value = getattr(section, name)
-        if not low <= value <= high:
-            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must lie between {low} and {high}")
+            note_change(changes, type(self), name.strip().split("."), text.strip(), path="")
+        return replace_fields(self, changes)

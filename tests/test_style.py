@@ -21,6 +21,7 @@ ROOMS = [
     "files",
     "quiet",
     "state",
+    "settings",
     "config",
     "environments",
     "episodes",

@@ -34,8 +34,6 @@ class Played(NamedTuple):
 
     segments: list[Segment]
     episodes: list[Episode]
-    stored_positions: int
-    fresh_positions: int
 
 
 class Player:
@@ -70,7 +68,7 @@ class Player:
         for episode in episodes:
             self.sources.add(episode)
         self.games = self._filled([None if game.finished else game for game in games])
-        return Played(segments, episodes, stored, len(games) - stored)
+        return Played(segments, episodes)
 
     def _improve(self, games, temperature: float) -> None:
         """Searches the current position of every game, and lets it go on."""

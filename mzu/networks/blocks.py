@@ -6,7 +6,8 @@ decides. Notebook 02_networks builds them.
 
 Initialisation, on which the paper is silent: kernels from a truncated normal of variance 1 / inputs, biases 0, gains 1,
 offsets 0 (the defaults of Haiku, the paper's library), and heads 0: an untrained network predicts value 0, reward 0 and
-a uniform policy. Random categories -300..300 would stand for values of about +-20 instead.
+a uniform policy. Random categories -300..300 would stand for values of about +-20 instead. The first layers of states
+and of actions are exceptions (`representation.py`, `dynamics.py`).
 """
 
 import math

@@ -5,7 +5,8 @@ compiled code once per simulation would cost more than the network itself. The n
 
     trunk(x)                 dense, then residual blocks x + dense(relu(norm(dense(relu(norm(x)))))), then relu(norm(x))
     representation(o)        hidden = trunk(o)
-    dynamics(hidden, a)      hidden = trunk([hidden, a]), reward = linear(hidden)
+    dynamics(hidden, a)      hidden = trunk([hidden, a]), reward = linear(hidden); the "hidden +" of the Keras dynamics
+                             is part of the first matrix
     prediction(hidden)       policy, value = linear(hidden), or linear(trunk(hidden))
 
 Rewards and values are expectations over categories (`scalar_from_logits`). All buffers are padded to whole panels of 16

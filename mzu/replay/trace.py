@@ -4,6 +4,7 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.replay.pieces import Piece, finish_piece
+from mzu.replay.returns import n_step_returns
 from mzu.replay.segment import Segment
 
 
@@ -59,14 +60,11 @@ def first_priorities(piece: Piece, values, raw_values, discount: float, td_steps
     """
     if td_steps == 0:
         return np.abs(values - raw_values)
-    length, steps = piece.length, len(piece.rewards)
-    rewards = np.concatenate([piece.rewards, np.zeros(td_steps, np.float32)])
-    places = np.arange(length)
-    returns = sum(discount**i * rewards[places + i] for i in range(td_steps))
-    taken = np.minimum(td_steps, steps - places)
-    bootstrap = values[np.minimum(places + td_steps, length - 1)]
-    is_over = piece.terminated & (places + td_steps >= steps)
-    return np.abs(values - returns - np.where(is_over, 0.0, discount**taken * bootstrap))
+    # One row of L positions, whose data end after all steps of the piece.
+    rewards = np.concatenate([piece.rewards, np.zeros(td_steps, np.float32)])[None]
+    bootstrap = values[np.minimum(np.arange(piece.length) + td_steps, piece.length - 1)][None]
+    steps_left, terminated = np.array([len(piece.rewards)]), np.array([piece.terminated])
+    return np.abs(values - n_step_returns(rewards, bootstrap, steps_left, terminated, discount, td_steps)[0])
 
 
 def _stack_padded(rows: list[np.ndarray]) -> np.ndarray:

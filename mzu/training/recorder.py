@@ -48,7 +48,10 @@ class Recorder:
         self._tensorboard.close()
 
     def after_step(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Logs, evaluates and saves when it is time -> the row of the log so far."""
+        """Logs, evaluates and saves when it is time -> the figures that matter: loss, value, returns where known.
+
+        A whole row is made only when it is written: asking Keras for its learning rate takes a tenth of a step.
+        """
         self._metrics.append(metrics)
         config, step = self.trainer.config, self.trainer.steps
         last = step == config.learning.training_steps
@@ -57,12 +60,12 @@ class Recorder:
             self._evaluation = self.trainer.evaluate(config.evaluation.period_episodes)
             if self.folder is not None:
                 self.folder.save_best(step, self._evaluation.mean, self.trainer.network)
-        row = self.row()
+        figures = {"step": step, "loss": metrics["loss"], "value": metrics["value"]} | self._returns()
         if step % config.run.log_period == 0 or last or self._evaluation is not None:
-            self._write(row)
+            self._write(self.row())
         if self.folder is not None and step % config.run.checkpoint_period == 0:
             self._save()
-        return row
+        return figures
 
     def row(self) -> dict[str, float]:
         """One line of log.csv: means over the steps since the last line, and where the run stands."""
@@ -74,14 +77,21 @@ class Recorder:
             "stored_steps": trainer.stored_steps,
             "fraction": trainer.player.fraction.actual,
             "fresh_episodes": trainer.fresh_episodes,
-            "fresh_return": float(np.mean(trainer.recent_returns)) if trainer.recent_returns else "",
+            "fresh_return": self._returns()["fresh_return"],
             "replay_positions": len(trainer.replay),
             "temperature": temperature_at(trainer.config, trainer.steps - 1),
             "learning_rate": float(trainer.learner.optimiser.learning_rate),
         }
-        evaluation = self._evaluation
-        low, high = ("", "") if evaluation is None else evaluation.interval()
-        return row | {"evaluation": "" if evaluation is None else evaluation.mean, "low": low, "high": high}
+        low, high = ("", "") if self._evaluation is None else self._evaluation.interval()
+        return row | {"evaluation": self._returns()["evaluation"], "low": low, "high": high}
+
+    def _returns(self) -> dict:
+        """The mean return of the latest fresh games, and of the evaluation at this step; "" where there is none."""
+        recent, evaluation = self.trainer.recent_returns, self._evaluation
+        return {
+            "fresh_return": float(np.mean(recent)) if recent else "",
+            "evaluation": "" if evaluation is None else evaluation.mean,
+        }
 
     def _write(self, row: dict) -> None:
         self._metrics, self._evaluation = [], None

@@ -4,12 +4,12 @@
     versions.json     versions of Python and of the libraries, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took
-    curve.png         the learning curve
+    curve.png         the learning curve; beside the runs where several are compared, like result.csv, the table
     checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
     best/             the network with the highest evaluation so far, and which one that was
     result.json       the final evaluation
 
-Every file appears whole or not at all (`mzu/files.py`).
+Files appear whole or not at all (`mzu/files.py`); the two logs grow line by line.
 """
 
 import csv

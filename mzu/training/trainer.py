@@ -95,8 +95,9 @@ class Trainer:
     def run(self, folder: RunFolder | None = None, on_step: Callable[["Trainer", dict], None] | None = None) -> bool:
         """Trains to the end of `learning.training_steps`; with a folder it logs, evaluates and saves on the way.
 
-        A folder with checkpoints is continued from the latest. `on_step(trainer, row)` is called after every learner
-        step with the log's row so far. -> whether the end was reached; Ctrl-C leaves a checkpoint and returns False.
+        A folder with checkpoints is continued from the latest. `on_step(trainer, figures)` is called after every
+        learner step with its loss, value and returns. -> whether the end was reached; Ctrl-C leaves a checkpoint and
+        returns False.
         """
         with Recorder(self, folder) as recorder:
             while self.steps < self.config.learning.training_steps and not recorder.interrupted:

@@ -11,9 +11,10 @@ from made_batches import made_batch, made_config, value_of_position
 
 from mzu.config import Config, LearningConfig, ReplayConfig
 from mzu.environments.spaces import Spaces
-from mzu.learning.targets import advantages, crr_weights, make_targets, n_step_returns, n_step_returns_by_definition
+from mzu.learning.targets import advantages, crr_weights, make_targets
 from mzu.replay.pieces import cut_piece, finish_piece, tail_length
 from mzu.replay.replay import Replay
+from mzu.replay.returns import n_step_returns, n_step_returns_by_definition
 
 REWARDS = [1.0, 2.0, 4.0]
 
@@ -165,7 +166,9 @@ def test_td_0_is_zero_after_a_terminal_end_whatever_was_stored():
 def test_td_0_does_not_ask_the_target_network():
     config = made_config("learning.td_steps=0")
     batch = made_batch([REWARDS], [3], [False], td_steps=0)
-    make_targets(batch, config, target_values=None)
+    asked = []
+    targets = make_targets(batch, config, target_values=asked.append)
+    assert not asked and targets.values.shape == batch.search_value.shape
 
 
 def test_the_search_policy_is_the_policy_target_of_reanalyse():

@@ -1,0 +1,146 @@
+"""Sections of settings, which are frozen dataclasses, from text and from JSON: typed and checked.
+
+`config.py` holds the settings themselves.
+"""
+
+import dataclasses
+import difflib
+import json
+import types
+import typing
+from typing import Any, Literal
+
+
+def note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:
+    """Notes in nested `changes` that the field of `cls` that `names` leads to gets the value that `text` spells."""
+    name, *rest = names
+    hints = _field_types(cls, name, path)
+    here = path + name
+    if dataclasses.is_dataclass(hints[name]):
+        if not rest:
+            inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
+            raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
+        note_change(changes.setdefault(name, {}), hints[name], rest, text, path=here + ".")
+    elif rest:
+        raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
+    else:
+        changes[name] = _checked(hints[name], _parse(hints[name], text), here)
+
+
+def replace_fields(section, changes: dict):
+    """A copy of `section` with all changes at once: two fields that must fit together can be changed together."""
+    values = {
+        name: replace_fields(getattr(section, name), change) if isinstance(change, dict) else change
+        for name, change in changes.items()
+    }
+    return dataclasses.replace(section, **values)
+
+
+def section_from_dict(cls, data: Any, path: str):
+    if not isinstance(data, dict):
+        raise ValueError(f"'{path.rstrip('.') or 'config'}' is {data!r}, but must be an object with named fields")
+    values = {}
+    for name, value in data.items():
+        hints = _field_types(cls, name, path)
+        if dataclasses.is_dataclass(hints[name]):
+            values[name] = section_from_dict(hints[name], value, path=f"{path}{name}.")
+        else:
+            values[name] = _checked(hints[name], value, path + name)
+    return cls(**values)
+
+
+def _field_types(section, name: str, path: str) -> dict[str, Any]:
+    """Type hints of a section's fields; an unknown `name` is an error that suggests the nearest one."""
+    cls = section if isinstance(section, type) else type(section)
+    hints = typing.get_type_hints(cls)
+    if name not in hints:
+        near = difflib.get_close_matches(name, hints, n=1, cutoff=0.5)
+        advice = f"did you mean '{path}{near[0]}'?" if near else f"known are {', '.join(path + h for h in hints)}"
+        raise ValueError(f"'{path}{name}' is not a setting; {advice}")
+    return hints
+
+
+def _parse(hint, text: str):
+    """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
+    options = typing.get_args(hint) if _is_union(hint) else (hint,)
+    lowered = text.lower()
+    if lowered in ("none", "null") and types.NoneType in options:
+        return None
+    if lowered in ("true", "false") and bool in options:
+        return lowered == "true"
+    if typing.get_origin(hint) is tuple and not text.startswith("["):
+        text = f"[{text}]"
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _checked(hint, value, path: str):
+    """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
+    if _is_union(hint):
+        for option in typing.get_args(hint):
+            if _fits(option, value):
+                return _checked(option, value, path)
+    elif _fits(hint, value):
+        if hint is float:
+            return float(value)
+        if hint is int:
+            return int(value)
+        if typing.get_origin(hint) is tuple:
+            return tuple(_checked(typing.get_args(hint)[0], item, path) for item in value)
+        return value
+    raise ValueError(f"{path} is {value!r}, but must be {_describe(hint)}")
+
+
+def _is_union(hint) -> bool:
+    # `int | None` is a types.UnionType, `int | Literal["auto"]` a typing.Union.
+    return typing.get_origin(hint) in (types.UnionType, typing.Union)
+
+
+def _fits(hint, value) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is float:
+        return is_number
+    if hint is int:
+        return is_number and float(value).is_integer()
+    if typing.get_origin(hint) is Literal:
+        return value in typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return isinstance(value, (list, tuple)) and all(_fits(typing.get_args(hint)[0], item) for item in value)
+    return isinstance(value, hint)
+
+
+def _describe(hint) -> str:
+    if _is_union(hint):
+        return " or ".join(_describe(option) for option in typing.get_args(hint))
+    if typing.get_origin(hint) is Literal:
+        return " or ".join(repr(option) for option in typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        return "a list of numbers such as 1.0,0.5"
+    return {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}.get(hint, "text")
+
+
+def _section_name(section) -> str:
+    return type(section).__name__.removesuffix("Config").lower()
+
+
+def at_least(section, least: float, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not value >= least:
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be at least {least}")
+
+
+def positive(section, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not 0 < value < float("inf"):
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must be a positive number")
+
+
+def within(section, low: float, high: float, *names: str) -> None:
+    for name in names:
+        value = getattr(section, name)
+        if not low <= value <= high:
+            raise ValueError(f"{_section_name(section)}.{name} is {value}, but must lie between {low} and {high}")
