@@ -110,7 +110,7 @@ PRESETS = {
         "CartPole, playing and reanalysing",
         *CARTPOLE, "learning.td_steps=10", "learning.training_steps=4000",
         "evaluation.period=250", "evaluation.period_episodes=20",
-        "acting.games=32", "acting.positions_per_step=32",
+        "acting.games=48", "acting.positions_per_step=48",
     ),
     "acrobot": _online("Acrobot: swing the tip of two links up to the line", "environment=Acrobot-v1"),
     "catch": _online("Catch: a falling ball, by its pictures", *CATCH),

@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numba
 import numpy as np
 import tensorflow as tf
@@ -11,6 +10,7 @@ from mzu.bench.timing import best_times
 from mzu.config import LearningConfig, NetworkConfig, SearchConfig
 from mzu.environments.spaces import Spaces
 from mzu.learning.losses import unroll, unrolled_losses
+from mzu.learning.optimiser import AdamW
 from mzu.learning.targets import Targets
 from mzu.networks.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
@@ -111,9 +111,8 @@ def measure_training(network: Network, repetitions: int) -> dict:
 
 def make_training_step(network: Network, jit_compile: bool, learning_rate: float = 1e-4):
     """A step of AdamW on the unrolled loss for given targets: step(*random_training_batch(...)) -> loss."""
-    optimiser = keras.optimizers.AdamW(learning_rate)
     variables = network.trainable_variables
-    optimiser.build(variables)
+    optimiser = AdamW(variables, learning_rate, weight_decay=0.0, training_steps=10**9)
 
     @tf.function(jit_compile=jit_compile)
     def step(observations, actions, rewards, values, policy_actions):
@@ -121,7 +120,7 @@ def make_training_step(network: Network, jit_compile: bool, learning_rate: float
             loss = _loss(network, observations, actions, rewards, values, policy_actions)
         # Without dynamics steps (or action values) some variables have no gradient.
         gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        optimiser.apply(gradients, variables)
+        optimiser.apply(gradients)
         return loss
 
     return step

@@ -4,12 +4,12 @@ appendices "Value Learning" and "Optimization"; notebook 07_training_system).
 
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from mzu.config import Config
 from mzu.learning.losses import unroll, unrolled_losses
+from mzu.learning.optimiser import AdamW
 from mzu.learning.targets import Targets, make_targets
 from mzu.networks.compile_model import model_for_search, refresh
 from mzu.networks.network import Network, build_network
@@ -43,8 +43,8 @@ class Learner:
         self.target_network = build_network(network.config, network.spaces)
         self.target_network.copy_weights_from(network)
         self._target_model = model_for_search(self.target_network)
-        self.optimiser = make_optimiser(learning.learning_rate, learning.weight_decay, learning.training_steps)
-        self.optimiser.build(network.trainable_variables)
+        rates = (learning.learning_rate, learning.weight_decay, learning.training_steps)
+        self.optimiser = AdamW(network.trainable_variables, *rates)
         self.steps = 0
         self._step = tf.function(self._step_tensors, jit_compile=learning.jit_compile)
 
@@ -110,12 +110,12 @@ class Learner:
         # Without unrolled steps the dynamics has no gradient; TensorFlow makes zeros for its own variables only.
         sources = [variable.value for variable in variables]
         gradients = tape.gradient(loss, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        self.optimiser.apply(gradients, variables)
+        gradient_norm = self.optimiser.apply(gradients)
         value = scalar_from_logits(predictions.value[:, 0])
         # With TD-0 the target is the search value itself; how far the prediction is from it takes the place of z.
         reference = targets.values[:, 0] if self.config.learning.td_steps > 0 else value
         parts = [losses.policy, losses.value, losses.reward, value, targets.values[:, 0]]
-        metrics = [loss, *(tf.reduce_mean(part) for part in parts), tf.linalg.global_norm(gradients)]
+        metrics = [loss, *(tf.reduce_mean(part) for part in parts), gradient_norm]
         return tf.stack(metrics), tf.abs(search_value - reference)
 
 
@@ -128,18 +128,6 @@ class Diverged(ValueError):
             "`mzu data check`"
         )
         self.step, self.lesson = step, lesson
-
-
-def make_optimiser(learning_rate: float, weight_decay: float, training_steps: int) -> keras.optimizers.Optimizer:
-    """AdamW with a learning rate that falls to 0 along a cosine.
-
-    `weight_decay` is the share of the weights that one step removes at the start; Keras multiplies its own by the
-    learning rate. Biases and the gains of Layer Normalisation do not decay.
-    """
-    schedule = keras.optimizers.schedules.CosineDecay(learning_rate, training_steps)
-    optimiser = keras.optimizers.AdamW(schedule, weight_decay=weight_decay / learning_rate)
-    optimiser.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
-    return optimiser
 
 
 def check_possible(config: Config) -> None:

@@ -80,7 +80,7 @@ class Recorder:
             "fresh_return": self._returns()["fresh_return"],
             "replay_positions": len(trainer.replay),
             "temperature": temperature_at(trainer.config, trainer.steps - 1),
-            "learning_rate": float(trainer.learner.optimiser.learning_rate),
+            "learning_rate": trainer.learner.optimiser.current_rate(),
         }
         low, high = ("", "") if self._evaluation is None else self._evaluation.interval()
         return row | {"evaluation": self._returns()["evaluation"], "low": low, "high": high}

@@ -19,9 +19,10 @@ from mzu.config import Config
 from mzu.environments.spaces import Spaces
 from mzu.learning.learner import Learner, Lesson
 from mzu.learning.targets import Targets
-from mzu.networks.compile_model import model_for_search, refresh
+from mzu.networks.compile_model import model_for_search, network_weights
 from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
+from mzu.networks.weights import NetworkWeights
 from mzu.reanalyse.buffers import Demonstrations, HighestReturn, Mixture, MostRecent
 from mzu.replay.pieces import tail_length
 from mzu.replay.replay import Batch, Replay
@@ -75,6 +76,7 @@ class Trainer:
         self.seconds = dict.fromkeys(("play", "sample", "targets", "learn", "wait"), 0.0)
         self._owed = 0.0  # positions that are still to be searched before the next batch
         self._lesson: Lesson | None = None
+        self._new_weights: NetworkWeights | None = None
         self._other_core = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="mzu-play")
 
     @property
@@ -122,7 +124,7 @@ class Trainer:
         self._lesson = next_lesson
         self.learner.refresh_target()
         if self.steps % self.config.acting.refresh_period == 0:
-            self._refresh_acting()
+            self._take_weights()
         return metrics
 
     def evaluate(self, episodes: int, select: str | None = None) -> Evaluation:
@@ -159,7 +161,8 @@ class Trainer:
         self.learner.restore(inside(state, "learner"))
         for number, array in inside(state, "acting").items():
             self._acting_network.trainable_variables[int(number)].assign(array)
-        refresh(self._acting_model, self._acting_network)
+        if not self.network.spaces.is_image:
+            self._new_weights = network_weights(self._acting_network)
         self.replay.restore(inside(state, "replay"))
         self.player.sources.restore(inside(state, "sources"))
         self.player.restore(inside(state, "player"))
@@ -173,6 +176,7 @@ class Trainer:
             environment.close()
 
     def _play_and_prepare(self, temperature: float) -> Lesson:
+        self._use_weights()
         self._owed += self.config.acting.positions_per_step
         while self._owed >= self.config.acting.games:
             self._owed -= self.config.acting.games
@@ -205,12 +209,19 @@ class Trainer:
         if not self.network.spaces.is_image:
             fit_to_observations(self.network.representation, self.replay.all_observations())
             self.learner.refresh_target()
-            self._refresh_acting()
+            self._take_weights()
 
-    def _refresh_acting(self) -> None:
+    def _take_weights(self) -> None:
+        """Takes the network's weights for the games that follow. The other core packs them, beside the next step."""
         if self._acting_network is not self.network:
             self._acting_network.copy_weights_from(self.network)
-        refresh(self._acting_model, self._acting_network)
+        if not self.network.spaces.is_image:
+            self._new_weights = network_weights(self._acting_network)
+
+    def _use_weights(self) -> None:
+        if self._new_weights is not None:
+            self._acting_model.refresh(self._new_weights)
+            self._new_weights = None
 
     def _new_acting_network(self) -> Network:
         """What the games are searched with: a copy where it must outlast the learner's step.

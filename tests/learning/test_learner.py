@@ -9,7 +9,7 @@ from made_batches import made_batch, made_config
 
 from mzu.config import NetworkConfig, ReplayConfig
 from mzu.environments.spaces import Spaces
-from mzu.learning.learner import METRICS, Diverged, Learner, make_optimiser
+from mzu.learning.learner import METRICS, Diverged, Learner
 from mzu.networks.network import build_network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.replay.replay import Replay
@@ -140,15 +140,6 @@ def test_weight_decay_does_not_pass_through_the_moments_of_the_gradient(without_
     name = "dynamics/block_0_layer_0/kernel"
     moved, moved_and_shrunk = (weights_of(learner)[name] - before[name] for learner in (plain, decayed))
     np.testing.assert_allclose(moved_and_shrunk, moved - 0.1 * before[name], atol=1e-6)
-
-
-def test_the_learning_rate_falls_to_zero_along_a_cosine():
-    optimiser = make_optimiser(learning_rate=0.04, weight_decay=1e-4, training_steps=100)
-    rates = []
-    for step in (0, 25, 50, 100):
-        optimiser.iterations.assign(step)
-        rates.append(float(optimiser.learning_rate))
-    np.testing.assert_allclose(rates, [0.04, 0.02 * (1 + math.sqrt(0.5)), 0.02, 0], atol=1e-8)
 
 
 def test_learning_one_batch_again_and_again_lowers_every_loss(learner):
