@@ -30,6 +30,15 @@ class Predictions(NamedTuple):
     action_value: object
 
 
+class StepLosses(NamedTuple):
+    """The losses of the heads at t + k: policy and value [B, U + 1], reward [B, U], action_value [B] at t."""
+
+    policy: object
+    value: object
+    reward: object
+    action_value: object
+
+
 class Losses(NamedTuple):
     """The parts of the loss, each [B], already weighted over the unrolled steps; `total` is what is minimised."""
 
@@ -71,21 +80,29 @@ def policy_losses(outputs, targets: Targets, continuous: bool):
     return -ops.sum(targets.policy_weights * likelihoods, axis=-1)
 
 
-def unrolled_losses(predictions: Predictions, targets: Targets, actions, config: LearningConfig, continuous: bool):
-    """The loss of every position of a batch, not yet scaled by the importance weights -> Losses, each [B]."""
-    policy = over_steps(policy_losses(predictions.policy, targets, continuous) * targets.policy_mask)
-    value = over_steps(scalar_loss(predictions.value, targets.values) * targets.value_mask)
-    reward = ops.zeros_like(value)
+def step_losses(predictions: Predictions, targets: Targets, actions, continuous: bool) -> StepLosses:
+    """The loss of every head at every step, 0 where there is no target."""
+    policy = policy_losses(predictions.policy, targets, continuous) * targets.policy_mask
+    value = scalar_loss(predictions.value, targets.values) * targets.value_mask
+    reward = ops.zeros_like(targets.rewards)
     if predictions.reward is not None:
-        # The first reward belongs to the first unrolled step, so all of them weigh 1 / U.
-        reward = ops.mean(scalar_loss(predictions.reward, targets.rewards) * targets.reward_mask, axis=1)
-    action_value = ops.zeros_like(value)
+        reward = scalar_loss(predictions.reward, targets.rewards) * targets.reward_mask
+    action_value = ops.zeros_like(value[:, 0])
     if predictions.action_value is not None:
         taken = ops.one_hot(actions[:, 0], predictions.action_value.shape[1])
         logits = ops.sum(predictions.action_value * ops.expand_dims(taken, -1), axis=1)
         action_value = scalar_loss(logits, targets.values[:, 0]) * targets.value_mask[:, 0]
-    total = policy + config.value_loss_scale * (value + action_value) + reward
-    return Losses(total, policy, value, reward, action_value)
+    return StepLosses(policy, value, reward, action_value)
+
+
+def unrolled_losses(predictions: Predictions, targets: Targets, actions, config: LearningConfig, continuous: bool):
+    """The loss of every position of a batch, not yet scaled by the importance weights -> Losses, each [B]."""
+    steps = step_losses(predictions, targets, actions, continuous)
+    policy, value = over_steps(steps.policy), over_steps(steps.value)
+    # The first reward belongs to the first unrolled step, so all of them weigh 1 / U.
+    reward = ops.mean(steps.reward, axis=1) if steps.reward.shape[1] else ops.zeros_like(value)
+    total = policy + config.value_loss_scale * (value + steps.action_value) + reward
+    return Losses(total, policy, value, reward, steps.action_value)
 
 
 def over_steps(losses):

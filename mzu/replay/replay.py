@@ -145,10 +145,44 @@ class Replay:
         """A batch of positions, drawn independently of each other: the same one may come twice."""
         if not len(self):
             raise ValueError("The replay is empty; add a segment before sampling")
-        leaves, probabilities = self._draw(batch_size, rng)
-        slots, t = np.divmod(leaves, self.config.segment_length)
-        numbers = slots + (self._added - 1 - slots) // self.config.capacity * self.config.capacity
+        return self._batch(*self._draw(batch_size, rng), rng)
 
+    def at(self, positions: np.ndarray, rng: np.random.Generator) -> Batch:
+        """The batch of these positions [B], with the weights that a draw would have given them."""
+        leaves, there = self._leaves(np.asarray(positions, np.int64))
+        if not there.all():
+            raise ValueError(f"Position {positions[np.argmin(there)]} has been overwritten in this replay")
+        return self._batch(leaves, self._probabilities(leaves), rng)
+
+    def find(self, rewards=None, actions=None, observations=None) -> np.ndarray:
+        """Handles of the first position of every segment that holds just these data, in the order they were added.
+
+        rewards [L + E], actions [L + E(, D)] and observations [H + L + E + 1, ...] as in a segment; what is not given
+        is not compared.
+        """
+        slots = np.arange(self.num_segments)
+        wanted = {"rewards": rewards, "actions": actions, "observations": observations}
+        rows = self._used_rows(self._lengths, self._steps)
+        for name, array in wanted.items():
+            if array is not None and len(slots):
+                slots = slots[rows[name][slots] == len(array)]
+                found = self._data[name].read(slots, np.tile(np.arange(len(array)), (len(slots), 1)))
+                same = found == np.asarray(array).astype(found.dtype)
+                slots = slots[same.reshape(len(slots), int(np.prod(same.shape[1:]))).all(axis=1)]
+        return np.sort(self._numbers(slots)) * self.config.segment_length
+
+    def priority(self, position: int) -> dict[str, float]:
+        """What the draw of a position is made of: p^alpha, the sum of all, N, and its probability P."""
+        leaves, _ = self._leaves(np.array([position]))
+        return {
+            "to_the_alpha": float(self._by_priority.get(leaves)[0]),
+            "total": float(self._by_priority.total),
+            "positions": len(self),
+            "probability": float(self._probabilities(leaves)[0]),
+        }
+
+    def _batch(self, leaves: np.ndarray, probabilities: np.ndarray, rng: np.random.Generator) -> Batch:
+        slots, t = np.divmod(leaves, self.config.segment_length)
         lengths, ends = self._lengths[slots, None], self._steps[slots, None]
         at = t[:, None] + np.arange(self._unroll_steps + 1)  # [B, U + 1]
         rewards_at = t[:, None] + np.arange(self.tail)
@@ -159,7 +193,7 @@ class Replay:
         actions, random_actions = self._data["actions"].read(slots, at), self._random_actions(at.shape, rng)
         following_at = t[:, None] + np.arange(self._unroll_steps + 2 if self._following else 0)
         return Batch(
-            positions=numbers * self.config.segment_length + t,
+            positions=self._numbers(slots) * self.config.segment_length + t,
             observations=self._stacked(slots, t),
             # An absorbing state is to be learned for every action, so the actions behind the end are random.
             actions=np.where(_like(at < ends, actions), actions, random_actions),
@@ -180,16 +214,8 @@ class Replay:
         if positions.ndim != 1 or positions.shape != priorities.shape:
             raise ValueError(f"positions {positions.shape} and priorities {priorities.shape} must both be [n]")
         check_priorities(priorities)
-        numbers, t = np.divmod(positions, self.config.segment_length)
-        slots = numbers % self.config.capacity
-        there = numbers >= self._added - self.config.capacity
-        unknown = (numbers < 0) | (numbers >= self._added) | (there & (t >= self._lengths[slots]))
-        if unknown.any():
-            raise ValueError(
-                f"{positions[np.argmax(unknown)]} is not a position of this replay; take them from its batches"
-            )
-        leaves = slots[there] * self.config.segment_length + t[there]
-        self._by_priority.set(leaves, self._to_the_alpha(priorities[there]))
+        leaves, there = self._leaves(positions)
+        self._by_priority.set(leaves[there], self._to_the_alpha(priorities[there]))
 
     def all_observations(self) -> np.ndarray:
         """Every frame or state that is stored now, [N, ...]."""
@@ -228,19 +254,42 @@ class Replay:
         self._by_priority.set(self._leaves_in_use(), state["priorities_to_the_alpha"])
         self._uniform.set(np.arange(len(state["lengths"])), state["lengths"])
 
+    def _numbers(self, slots: np.ndarray) -> np.ndarray:
+        """The numbers of the segments that are in these slots now."""
+        return slots + (self._added - 1 - slots) // self.config.capacity * self.config.capacity
+
+    def _leaves(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Handles [n] -> leaves of the sum tree [n], and whether each is still there [n]."""
+        numbers, t = np.divmod(positions, self.config.segment_length)
+        slots = numbers % self.config.capacity
+        there = numbers >= self._added - self.config.capacity
+        unknown = (numbers < 0) | (numbers >= self._added) | (there & (t >= self._lengths[slots]))
+        if unknown.any():
+            raise ValueError(
+                f"{positions[np.argmax(unknown)]} is not a position of this replay; take them from its batches"
+            )
+        return slots * self.config.segment_length + t, there
+
     def _draw(self, batch_size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Leaves [B], which are slot * segment_length + t, and the probabilities P [B] with which each was drawn."""
-        share, total = self.config.uniform_share, self._by_priority.total
-        if total == 0:
-            share, total = 1.0, 1.0
+        share = self._uniform_share()
         which, mass, slot, offset = rng.random((4, batch_size))
         # Uniform over positions: a segment in proportion to its length, then one of its positions.
         slots = self._uniform.find(slot * self._uniform.total)
         leaves = slots * self.config.segment_length + (offset * self._lengths[slots]).astype(np.int64)
         by_priority = which >= share
         if by_priority.any():
-            leaves[by_priority] = self._by_priority.find(mass[by_priority] * total)
-        return leaves, (1 - share) * self._by_priority.get(leaves) / total + share / len(self)
+            leaves[by_priority] = self._by_priority.find(mass[by_priority] * self._by_priority.total)
+        return leaves, self._probabilities(leaves)
+
+    def _probabilities(self, leaves: np.ndarray) -> np.ndarray:
+        """P of these leaves."""
+        share, total = self._uniform_share(), self._by_priority.total or 1.0
+        return (1 - share) * self._by_priority.get(leaves) / total + share / len(self)
+
+    def _uniform_share(self) -> float:
+        """s, or 1 where no position has a priority."""
+        return self.config.uniform_share if self._by_priority.total > 0 else 1.0
 
     def _random_actions(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         if self.spaces.continuous:

@@ -56,20 +56,11 @@ class Trainer:
         self.learner = Learner(config, self.network)
         self._acting_network = self._new_acting_network()
         self._acting_model = model_for_search(self._acting_network)
-        self.replay = Replay(
-            config.replay,
-            self.problem.frame_spaces,
-            unroll_steps=config.learning.unroll_steps,
-            td_steps=config.learning.td_steps,
-            candidates=num_candidates(config, self.problem.spaces),
-            sampled=config.search.num_sampled_actions is not None,
-            frame_stack=config.network.frame_stack,
-            following=config.learning.policy_loss == "crr",
-        )
+        self.replay = new_replay(config, self.problem)
         environments = None
         if config.reanalyse.fraction < 1:
             environments = [self.problem.make_environment() for _ in range(config.acting.games)]
-        sources = _sources(config, self.problem)
+        sources = new_sources(config, self.problem)
         self.player = Player(config, self.problem.spaces, self._acting_model, sources, environments, self._play_rng)
         self.recent_returns: list[float] = []
         self.fresh_episodes = 0
@@ -245,7 +236,21 @@ def num_candidates(config: Config, spaces: Spaces) -> int:
     return config.search.num_sampled_actions + (config.reanalyse.inject_actions and config.reanalyse.fraction > 0)
 
 
-def _sources(config: Config, problem: Problem) -> Mixture:
+def new_replay(config: Config, problem: Problem) -> Replay:
+    """An empty replay that fits the run."""
+    return Replay(
+        config.replay,
+        problem.frame_spaces,
+        unroll_steps=config.learning.unroll_steps,
+        td_steps=config.learning.td_steps,
+        candidates=num_candidates(config, problem.spaces),
+        sampled=config.search.num_sampled_actions is not None,
+        frame_stack=config.network.frame_stack,
+        following=config.learning.policy_loss == "crr",
+    )
+
+
+def new_sources(config: Config, problem: Problem) -> Mixture:
     """The buffers that stored games are drawn from."""
     reanalyse = config.reanalyse
     settings = (config.replay.segment_length, tail_length(config.learning), config.network.frame_stack)

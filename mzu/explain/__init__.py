@@ -1,0 +1,26 @@
+"""One target, taken apart: where every number of it comes from.
+
+    explanation = mzu.explain("runs/cartpole", episode=3, step=137)
+
+`mzu.explain` is this package, and can be called. `explanation.py` says what an explanation holds, `system.py` what can
+be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones.
+"""
+
+import sys
+import types
+
+
+class _Callable(types.ModuleType):
+    def __call__(self, run, episode: int, step: int, checkpoint: str = "latest", compare: str | None = None):
+        """Explains the targets of one position of a run (its folder), a `Config` or a `Trainer` -> `Explanation`.
+
+        `compare` names another checkpoint, whose targets stand beside this one's.
+        """
+        from mzu.explain.explanation import explain_position
+        from mzu.explain.system import open_system
+
+        other = None if compare is None else open_system(run, compare)
+        return explain_position(open_system(run, checkpoint), episode, step, other)
+
+
+sys.modules[__name__].__class__ = _Callable

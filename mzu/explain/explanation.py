@@ -1,0 +1,172 @@
+"""`Explanation`: every number of one position's targets, as plain lists and dictionaries.
+
+section        what it holds
+about          system, checkpoint, settings, random seed: enough to compute it again (`recompute`)
+position       the stored step, and where it sits in its episode and segment
+root           the model's policy and value, candidates with the parts of their priors, noise or injection
+simulations    the path of each, all scores split into value and prior term, the leaf, the backup
+tree           the finished tree, by node
+result         visits, the policy target they become, the search value
+policy_target  where the policy is trained towards, at t + k
+value_target   the n-step sum of z at t + k, term by term, or the search value
+priority       p, P and the importance weight in the replay
+loss           of each head at t + k, predictions beside targets, and their weighted sum
+change         the targets that the replay holds, or those of another checkpoint, beside these
+checks         what is implausible, each in a sentence
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+
+from mzu.explain import lesson, searching
+from mzu.explain.checks import run_checks
+from mzu.explain.system import System
+from mzu.files import written_whole
+
+FORMAT = "mzu explanation 1"
+SECTIONS = (
+    "about", "position", "root", "simulations", "tree", "result",
+    "policy_target", "value_target", "priority", "loss", "change", "checks",
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """The sections of this module's table; None where there is nothing to tell (no search, no replay)."""
+
+    about: dict
+    position: dict
+    root: dict | None
+    simulations: list[dict] | None
+    tree: dict | None
+    result: dict | None
+    policy_target: dict
+    value_target: dict
+    priority: dict | None
+    loss: dict
+    change: dict | None
+    checks: list[dict]
+
+    def to_json(self) -> str:
+        """All numbers, exactly; `from_json` takes them back."""
+        return json.dumps({"format": FORMAT} | {name: getattr(self, name) for name in SECTIONS}, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Explanation":
+        """An explanation that `to_json` wrote."""
+        try:
+            record = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"This is not the JSON of an explanation ({error})") from None
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
+            kind = record.get("format", "something else") if isinstance(record, dict) else "something else"
+            raise ValueError(f"The record is '{kind}', but this version of mzu reads '{FORMAT}'; explain the run again")
+        return cls(**{name: record[name] for name in SECTIONS})
+
+    def save(self, path: str | Path) -> None:
+        """Writes the JSON."""
+        with written_whole(Path(path)) as temporary:
+            temporary.write_text(self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Explanation":
+        """Reads what `save` wrote."""
+        return cls.from_json(Path(path).read_text())
+
+    def recompute(self) -> "Explanation":
+        """Opens the run that this explanation is about and explains the same position again."""
+        from mzu.explain.system import open_system
+
+        if not self.about["folder"]:
+            raise ValueError(f"This explanation is about {self.about['system']}, not about a run's folder")
+        system = open_system(self.about["system"], str(self.about["steps"]))
+        other = self.about["compared_with"]
+        other = None if other is None else open_system(self.about["system"], str(other))
+        return explain_position(system, self.position["episode"], self.position["step"], other)
+
+    @property
+    def flags(self) -> list[dict]:
+        """The checks that found something."""
+        return [check for check in self.checks if check["flag"]]
+
+    def __str__(self) -> str:
+        from mzu.explain.text import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from mzu.explain.notebook import as_html
+
+        return as_html(self)
+
+
+def explain_position(system: System, episode: int, step: int, other: System | None = None) -> Explanation:
+    """Explains one position; `other` is the same run at another checkpoint, to compare with."""
+    found = lesson.look_at(system, episode, step)
+    config = system.config
+    search = {"root": None, "simulations": None, "tree": None, "result": None}
+    if found.results:
+        result, stored = found.results[0], system.episodes[episode]
+        observation, action = found.observation, stored.actions[step]
+        rng = lesson.search_rng(system, episode, step)
+        search = {
+            "root": searching.root_section(
+                system.model, observation, action, system.injects, result, config.search, rng
+            ),
+            "simulations": searching.simulations_section(result.tree, result.history, config.search.discount),
+            "tree": searching.tree_section(result.tree),
+            "result": {
+                "visits": result.visits[0].tolist(),
+                "policy": result.policy[0].tolist(),
+                "actions": result.actions[0].tolist(),
+                "value": float(result.value[0]),
+                "formula": "policy = visits / simulations; value = mean of what was backed up through the root",
+            },
+        }
+    explanation = Explanation(
+        about={
+            "system": system.name,
+            "folder": system.folder,
+            "environment": config.environment,
+            "data": config.data,
+            "steps": system.steps,
+            "target_steps": system.target_steps,
+            "compared_with": None if other is None else other.steps,
+            "episodes": len(system.episodes),
+            "config": json.loads(config.to_json()),
+        },
+        position=lesson.position_section(system, found),
+        **search,
+        policy_target=lesson.policy_target_section(system, found),
+        value_target=lesson.value_target_section(system, found),
+        priority=lesson.priority_section(system, found),
+        loss=lesson.loss_section(system, found),
+        change=lesson.change_section(found, None if other is None else lesson.look_at(other, episode, step), other),
+        checks=[],
+    )
+    return dataclasses.replace(explanation, checks=run_checks(system, found, explanation))
+
+
+def difference(one: Explanation, other: Explanation, tolerance: float = 0.0) -> list[str]:
+    """Where two explanations differ: places such as "value_target.steps[0].total: 1.5 and 1.25"."""
+    found: list[str] = []
+    for name in SECTIONS:
+        _compare(getattr(one, name), getattr(other, name), name, tolerance, found)
+    return found
+
+
+def _compare(one, other, place: str, tolerance: float, found: list[str]) -> None:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted(one.keys() | other.keys()):
+            _compare(one.get(key), other.get(key), f"{place}.{key}", tolerance, found)
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            _compare(left, right, f"{place}[{number}]", tolerance, found)
+    elif isinstance(one, float) and isinstance(other, float):
+        if not np.isclose(one, other, rtol=tolerance, atol=tolerance):
+            found.append(f"{place}: {one:.6g} and {other:.6g}")
+    elif one != other:
+        found.append(f"{place}: {one} and {other}")
