@@ -22,6 +22,7 @@ class SearchConfig:
     puct_base: float = 19652.0  # MuZero, pUCT
     puct_init: float = 1.25  # MuZero, pUCT
     normaliser: Literal["minmax", "siblings"] = "minmax"  # MuZero: tree-wide min-max; siblings: as in mctx
+    unvisited_value: Literal["lowest", "parent"] = "lowest"  # MuZero: 0; parent: the node's own value, as EfficientZero
     dirichlet_alpha: float = 0.25  # MuZero, root exploration noise in Atari
     dirichlet_fraction: float = 0.25  # MuZero, and "Offline RL and Continuous Action Spaces"; 0 switches the noise off
     num_sampled_actions: int | None = None  # Sampled MuZero: 20 in DM Control; None searches over all actions

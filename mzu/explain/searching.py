@@ -23,8 +23,11 @@ PRIOR = {
 }
 NOISE = "prior = (1 - fraction) * proposed + fraction * noise, noise from Dirichlet(alpha)"
 INJECTION = "prior = (1 - injected_prior) * proposed / sum(proposed), + injected_prior for the stored action"
-SCORE = "score = value term + prior term; value term = normalise(reward + discount * value), 0 if never taken; "
-SCORE += "prior term = prior * sqrt(N) * (log((N + base + 1) / base) + init) / (1 + n)"
+SCORE = (
+    "score = value term + prior term; value term = normalise(reward + discount * value), and for a candidate that was "
+    "never taken 0 (its node's own value where search.unvisited_value=parent); "
+    "prior term = prior * sqrt(N) * (log((N + base + 1) / base) + init) / (1 + n)"
+)
 BACKUP = "G = reward + discount * G, from the leaf's value up; value = (value * visits + G) / (visits + 1)"
 
 

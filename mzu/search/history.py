@@ -127,7 +127,7 @@ def _replay(
                 for k in range(early.edges.shape[2]):
                     edge = early.edges[b, node, k]
                     if edge.prior > 0.0:
-                        value_terms[b, s, step, k] = value_term(edge, low, high, settings)
+                        value_terms[b, s, step, k] = value_term(edge, early.nodes[b, node], low, high, settings)
                         prior_terms[b, s, step, k] = prior_term(edge, early.nodes[b, node], settings)
                 child = node
             _add_again(tree, early, settings, b, s + 1)

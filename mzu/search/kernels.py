@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     discount: float
     exploration: np.ndarray  # [N + 1] sqrt(n) * (log((n + base + 1) / base) + init) for n visits of a node
     siblings: bool
+    parent_for_unvisited: bool  # the value term of an edge that was never taken is the node's own value, not 0
     candidate_source: int
     sampled: int  # K, the number of sampled actions
     temperature: float
@@ -68,7 +69,7 @@ def best_candidate(node, edges, bounds, settings):
     best, best_score = 0, -math.inf
     for k in range(edges.shape[0]):
         if edges[k].prior > 0.0:
-            score = value_term(edges[k], low, high, settings) + prior_term(edges[k], node, settings)
+            score = value_term(edges[k], node, low, high, settings) + prior_term(edges[k], node, settings)
             if score > best_score:
                 best, best_score = k, score
     return best
@@ -81,11 +82,18 @@ def prior_term(edge, node, settings):
 
 
 @kernel_part
-def value_term(edge, low, high, settings):
-    """The edge's reward + discount * value, normalised by the range; 0 for an edge that was never taken."""
-    if edge.visits == 0:
+def value_term(edge, node, low, high, settings):
+    """The edge's reward + discount * value, normalised by the range; 0 for an edge that was never taken.
+
+    0 is the lowest value in the tree: what was never tried is taken to be as bad as anything seen. With
+    `parent_for_unvisited` it is taken to be as good as its node.
+    """
+    if edge.visits > 0:
+        value = edge.reward + settings.discount * edge.value
+    elif settings.parent_for_unvisited:
+        value = node.value
+    else:
         return 0.0
-    value = edge.reward + settings.discount * edge.value
     # A range of one number normalises nothing: until there are two, MuZero uses the value as it is.
     return (value - low) / (high - low) if high > low else value
 

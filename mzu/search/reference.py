@@ -64,8 +64,7 @@ def search_one(model, root, propose, numbers, config) -> Node:
             edge = best_edge(node, bounds, config)
             path.append((node, edge))
             node = edge.child
-        parent, edge = path[-1]
-        hidden, reward, policy, value = model.recurrent(parent.hidden[None], np.asarray(edge.action)[None])
+        hidden, reward, policy, value = model.recurrent(path[-1][0].hidden[None], np.asarray(edge.action)[None])
         policy = np.stack(policy, axis=1) if isinstance(policy, tuple) else policy
         edges = propose(policy[0], numbers[index], config.sampling_temperature)
         edge.reward, edge.child = reward[0], Node(index, hidden[0], value[0], value[0], edges)
@@ -82,8 +81,9 @@ def best_edge(node, bounds, config) -> Edge:
     growth = math.log((node.visits + config.puct_base + 1) / config.puct_base) + config.puct_init
 
     def score(edge):
-        value = edge.q(config.discount) if edge.visits else 0.0
-        value = (value - low) / (high - low) if edge.visits and high > low else value
+        value = edge.q(config.discount) if edge.visits else node.value
+        value = (value - low) / (high - low) if high > low else value
+        value = value if edge.visits or config.unvisited_value == "parent" else 0.0
         return value + edge.prior * (math.sqrt(node.visits) * growth) / (1 + edge.visits)
 
     return max((edge for edge in node.edges if edge.prior > 0), key=score)

@@ -170,6 +170,7 @@ def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
         discount=float(config.discount),
         exploration=_exploration(config.num_simulations + 1, config.puct_base, config.puct_init),
         siblings=config.normaliser == "siblings",
+        parent_for_unvisited=config.unvisited_value == "parent",
         candidate_source=source,
         sampled=sampled,
         temperature=float(config.sampling_temperature),

@@ -19,10 +19,11 @@ def recorded():
     return model, observations
 
 
+@pytest.mark.parametrize("unvisited", ["lowest", "parent"])
 @pytest.mark.parametrize("normaliser", ["minmax", "siblings"])
-def test_every_recorded_choice_has_the_highest_recorded_score(recorded, normaliser):
+def test_every_recorded_choice_has_the_highest_recorded_score(recorded, normaliser, unvisited):
     model, observations = recorded
-    config = SearchConfig(num_simulations=40, normaliser=normaliser)
+    config = SearchConfig(num_simulations=40, normaliser=normaliser, unvisited_value=unvisited)
     history = search(model, observations, config, np.random.default_rng(0), record=True).history
     scores = history.value_terms + history.prior_terms
     for b, s, step in np.argwhere(history.nodes >= 0):

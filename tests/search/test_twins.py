@@ -68,6 +68,7 @@ def searches(draw):
         num_simulations=draw(st.integers(1, 30)),
         discount=draw(st.sampled_from([0.0, 0.5, 0.997, 1.0])),
         normaliser=draw(st.sampled_from(["minmax", "siblings"])),
+        unvisited_value=draw(st.sampled_from(["lowest", "parent"])),
         dirichlet_alpha=draw(st.sampled_from([0.03, 0.25, 3.0])),
         dirichlet_fraction=draw(st.sampled_from([0.0, 0.25, 1.0])),
         num_sampled_actions=None if kind == "all" else draw(st.integers(1, 8)),
