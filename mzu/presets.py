@@ -40,9 +40,10 @@ ONLINE = (
 CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
-    "network.width=32",
+    "network.width=16",
+    "network.num_blocks=1",
     "search.num_simulations=16",
-    "learning.batch_size=128",
+    "learning.batch_size=64",
     "acting.games=16",
     "acting.positions_per_step=16",
 )

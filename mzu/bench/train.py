@@ -5,6 +5,7 @@ import os
 import time
 
 import numpy as np
+import threadpoolctl
 
 from mzu.bench.timing import best_times
 from mzu.config import Config
@@ -26,6 +27,7 @@ COLUMNS = {
     "learner_ms": "learner ms",
     "gemm_ms": "GEMM ms",
     "times_gemm": "times GEMM",
+    "times_gemm_on_one_core": "on one core",
 }
 
 
@@ -33,6 +35,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("--json", action="store_true", help="print a list of records instead of a table")
     parser.add_argument("--presets", nargs="+", default=PRESETS, metavar="PRESET",
                         help=f"(default {' '.join(PRESETS)})")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="A.B=C", dest="settings",
+                        help="change a setting of all of them, for instance network.width=64")  # fmt: skip
     parser.add_argument("--steps", type=int, default=STEPS, help=f"learner steps that are timed (default {STEPS})")
 
 
@@ -40,9 +44,10 @@ def run(arguments) -> int:
     """Prints one line per preset: rates, the share of the time in each part, and the learner's step."""
     if arguments.steps < 1:
         raise ValueError(f"--steps is {arguments.steps}, but must be at least 1")
-    configs = {name: preset(name).config for name in arguments.presets}
+    configs = {name: preset(name).config.override(*arguments.settings) for name in arguments.presets}
     if not arguments.json:
-        print("Shares are seconds of each part per second of the run: learning runs beside all the others.\n")
+        print("Shares are seconds of each part per second of the run: learning runs beside all the others.")
+        print("GEMM is the matrix products of one learner step, by BLAS on all cores; in a run the learner has one.\n")
         print("  ".join(title.rjust(_width(title)) for title in COLUMNS.values()))
     records = []
     for name, config in configs.items():
@@ -67,7 +72,14 @@ def measure(name: str, config: Config, steps: int) -> dict:
     passed, cpu = time.perf_counter() - start, time.process_time() - cpu
     parts = {part: (seconds - before[part]) / passed for part, seconds in _parts(trainer).items()}
     lesson = trainer.learner.prepare(trainer.replay.sample(config.learning.batch_size, np.random.default_rng(0)))
-    contestants = {"learner": lambda: trainer.learner.step(lesson), "gemm": matrix_products(trainer)}
+    multiply = matrix_products(trainer)
+
+    def multiply_on_one_core():
+        with blas.limit(limits=1):
+            multiply()
+
+    blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    contestants = {"learner": lambda: trainer.learner.step(lesson), "one": multiply_on_one_core, "gemm": multiply}
     times = best_times(contestants, repetitions=20, seconds=0.05)
     searched = trainer.fresh_steps + trainer.stored_steps - positions
     trainer.close()
@@ -80,6 +92,7 @@ def measure(name: str, config: Config, steps: int) -> dict:
         "learner_ms": times["learner"],
         "gemm_ms": times["gemm"],
         "times_gemm": times["learner"] / times["gemm"],
+        "times_gemm_on_one_core": times["learner"] / times["one"],
     }
 
 

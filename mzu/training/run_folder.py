@@ -154,7 +154,7 @@ class RunFolder:
         steps = self.checkpoints()
         if not steps:
             raise ValueError(f"{self.path} has no checkpoint yet")
-        if which != "latest" and (not which.isdigit() or int(which) not in steps):
+        if which != "latest" and (not which.isdecimal() or int(which) not in steps):
             known = ", ".join(["latest", *(["best"] if self.best() else []), *map(str, steps)])
             raise ValueError(f"{self.path} has no checkpoint {which}; there are {known}")
         return self._checkpoint(steps[-1] if which == "latest" else int(which)) / "network.keras"

@@ -57,7 +57,7 @@ def test_before_two_values_are_known_the_value_enters_as_it_is():
 def test_an_arm_that_was_never_taken_can_be_as_good_as_its_node():
     config = SearchConfig(num_simulations=3, discount=1.0, unvisited_value="parent", **NO_NOISE)
     result = run(two_armed_bandit(), config, record=True)
-    # Arm 0 pays 1, so the root is worth (0 + 1) / 2 and then (0 + 1 + 1) / 3, and so is arm 1 until it is taken: at N = 2
+    # Arm 0 pays 1, so the root is worth (0 + 1) / 2, then (0 + 1 + 1) / 3, and so is arm 1 until it is taken: at N = 2
     # (no range yet) 0.5 + 0.884 against 1 + 0.442, at N = 3 (range 0..1) 0.667 + 1.083 against 1 + 0.361.
     assert_allclose(result.history.value_terms[0, :, 0], [[0, 0], [1, 1 / 2], [1, 2 / 3]])
     assert result.history.candidates[0, :, 0].tolist() == [0, 0, 1]

@@ -1,0 +1,219 @@
+"""Every notebook runs, is stored as it ran, agrees with its source and keeps the shape of a lesson."""
+
+import functools
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+pytest.importorskip("jupytext", reason="needs jupytext: pip install jupytext")
+
+REPOSITORY = Path(__file__).parent.parent.parent
+specification = importlib.util.spec_from_file_location("notebooks", REPOSITORY / ".ci" / "notebooks.py")
+notebooks = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(notebooks)
+
+every_notebook = pytest.mark.parametrize("source", notebooks.SOURCES, ids=lambda path: path.stem)
+
+FAST_SECONDS = 180
+FAST_LINES = {"import os", 'FAST = os.environ.get("MZU_FAST") == "1"  # the test suite\'s short version'}
+OPENING = ["You will build", "Lives in", "Takes", "You need"]
+CLOSING = ["What the library adds", "Summary", "Exercises"]
+
+# What must not be in an output, because another run or another machine would show something else, or nobody wants it.
+UNWANTED = {
+    "an absolute path": r"(?<![\w.:/])/(home|root|tmp|usr|work|opt|var|mnt|srv|data|private|Users)/|\b[A-Z]:\\",
+    "a warning": r"\w*Warning\b",
+    "a traceback": r"Traceback \(most recent call last\)",
+    "an address in memory": r"\bat 0x[0-9a-f]{6,}",
+    "TensorFlow's greeting": r"cpu_feature_guard|oneDNN|computation_placer|cuda_(dnn|blas|fft)|rebuild TensorFlow",
+}
+
+
+def stored(source):
+    return nbformat.read(source.with_suffix(".ipynb"), as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown_text(cell):
+    """All that a cell's outputs say in words."""
+    texts = []
+    for output in cell.outputs:
+        texts.append(output.get("text", ""))
+        texts += [str(content) for kind, content in output.get("data", {}).items() if not kind.startswith("image/")]
+    return "\n".join(texts)
+
+
+def figures(notebook):
+    outputs = [output for cell in code_cells(notebook) for output in cell.outputs]
+    return [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+
+
+@functools.cache
+def executed_fast(source, repetition=0):
+    notebook = notebooks.read_source(source)
+    notebooks.execute(notebook, fast=True, seconds=FAST_SECONDS)
+    return notebook
+
+
+@every_notebook
+def test_the_stored_notebook_agrees_with_its_source_cell_by_cell(source):
+    assert not notebooks.disagreements(source), f"run: python .ci/notebooks.py {source.stem}"
+
+
+@every_notebook
+def test_the_stored_notebook_was_executed_from_top_to_bottom(source):
+    cells = code_cells(stored(source))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert len(figures(stored(source))) >= 3
+
+
+@every_notebook
+def test_the_stored_outputs_hold_nothing_unwanted(source):
+    for number, cell in enumerate(code_cells(stored(source)), start=1):
+        kinds = [output.get("name", output.output_type) for output in cell.outputs]
+        assert "error" not in kinds, f"code cell {number} failed"
+        assert "stderr" not in kinds, f"code cell {number} writes to stderr: {shown_text(cell)[:300]}"
+        for name, pattern in UNWANTED.items():
+            found = re.search(pattern, shown_text(cell))
+            assert not found, f"the output of code cell {number} holds {name}: {found[0]}"
+
+
+@every_notebook
+def test_the_notebook_runs_in_the_short_version(source):
+    cells = code_cells(executed_fast(source))
+    assert all(cell.execution_count for cell in cells)
+
+
+@pytest.mark.slow
+@every_notebook
+def test_a_second_run_shows_the_same(source):
+    first, second = code_cells(executed_fast(source)), code_cells(executed_fast(source, repetition=1))
+    for one, other in zip(first, second, strict=True):
+        if "timing" not in one.metadata.get("tags", []):
+            assert one.outputs == other.outputs, one.source
+
+
+@every_notebook
+def test_the_notebook_opens_with_what_why_where_and_how_long(source):
+    cells = notebooks.read_source(source).cells
+    number = source.stem.split("_")[0]
+    assert re.match(rf"# {number}\. \S", cells[0].source)
+    first_code = next(index for index, cell in enumerate(cells) if cell.cell_type == "code")
+    opening = "\n".join(cell.source for cell in cells[:first_code])
+    for words in OPENING:
+        assert words in opening
+    modules = re.findall(r"`(mzu/[\w/]+\.py)`", opening)
+    assert modules, "the opening names no module of the library such as `mzu/search/search.py`"
+    for module in modules:
+        assert (REPOSITORY / module).is_file(), f"{module} does not exist"
+    assert not FAST_LINES - set(cells[first_code].source.splitlines())
+
+
+@every_notebook
+def test_the_notebook_closes_with_the_library_a_summary_and_exercises(source):
+    texts = [cell.source for cell in notebooks.read_source(source).cells if cell.cell_type == "markdown"]
+    headings = re.findall(r"^## (.+)$", "\n".join(texts), flags=re.MULTILINE)
+    assert headings[-3:] == CLOSING
+
+
+@every_notebook
+def test_every_exercise_has_a_worked_solution(source):
+    text = "\n".join(cell.source for cell in notebooks.read_source(source).cells if cell.cell_type == "markdown")
+    exercises = text.split("\n## Exercises\n")[1]
+    numbers = numbered(exercises)
+    assert 3 <= len(numbers) <= 6
+    assert numbers == list(range(1, len(numbers) + 1))
+    solutions = REPOSITORY / "tutorials" / "solutions" / f"{source.stem}.md"
+    assert f"tutorials/solutions/{solutions.name}" in exercises
+    headings = re.findall(r"^#{2,} .*$", solutions.read_text(), flags=re.MULTILINE)
+    assert numbered("\n".join(headings)) == numbers
+    assert "```python\n" in solutions.read_text()
+
+
+def numbered(text):
+    """The exercises of a text: lines such as `1. Do this`, `**1. This.** Do it`, `### Exercise 1. Title`."""
+    return [int(number) for number in re.findall(r"^(?:#+ |\*\*)?(?:Exercise )?(\d+)[.:] ", text, flags=re.MULTILINE)]
+
+
+@every_notebook
+def test_code_fits_into_100_columns(source):
+    for cell in code_cells(notebooks.read_source(source)):
+        long = [line for line in cell.source.splitlines() if len(line) > 100]
+        assert not long
+
+
+def test_a_wrong_cell_is_noticed(tmp_path):
+    """The comparison of source and stored notebook sees a changed line, a changed tag and a missing cell."""
+    source = tmp_path / "00_example.py"
+    source.write_text('# %% [markdown]\n# # 00. Example\n\n# %% tags=["timing"]\nx = 1\n')
+    assert notebooks.disagreements(source) == ["00_example.ipynb does not exist"]
+    nbformat.write(notebooks.read_source(source), source.with_suffix(".ipynb"))
+    assert notebooks.disagreements(source) == []
+    source.write_text(source.read_text().replace("x = 1", "x = 2"))
+    assert notebooks.disagreements(source) == ["cell 1 differs in its source"]
+    source.write_text("# %% [markdown]\n# # 00. Example\n\n# %%\nx = 1\n")
+    assert notebooks.disagreements(source) == ["cell 1 differs in its metadata"]
+    source.write_text("# %% [markdown]\n# # 00. Example\n")
+    assert notebooks.disagreements(source) == ["00_example.py has 1 cells, 00_example.ipynb 2"]
+
+
+def test_the_kernel_is_this_interpreter_in_fast_mode_and_an_empty_folder(tmp_path):
+    source = tmp_path / "00_example.py"
+    source.write_text(
+        "# %%\nimport os, sys, mzu\n"
+        'print(sys.executable, os.environ["MZU_FAST"], os.listdir("."), mzu.__file__, sep="\\n")\n'
+    )
+    notebook = notebooks.read_source(source)
+    notebooks.execute(notebook, fast=True, seconds=FAST_SECONDS)
+    package = str(REPOSITORY / "mzu" / "__init__.py")
+    assert shown_text(notebook.cells[0]).split("\n")[:4] == [sys.executable, "1", "[]", package]
+
+
+def test_a_cell_that_takes_too_long_is_stopped(tmp_path):
+    source = tmp_path / "00_example.py"
+    source.write_text("# %%\nimport time\ntime.sleep(60)\n")
+    with pytest.raises(TimeoutError):
+        notebooks.execute(notebooks.read_source(source), fast=True, seconds=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("saved to /home/somebody/runs", "an absolute path"),
+        ("C:\\Users\\somebody", "an absolute path"),
+        ("UserWarning: tight layout", "a warning"),
+        ("Traceback (most recent call last)", "a traceback"),
+        ("<Line2D at 0x7f3a2c1b0d90>", "an address in memory"),
+    ],
+)
+def test_unwanted_outputs_are_recognised(text, name):
+    assert re.search(UNWANTED[name], text)
+
+
+@pytest.mark.parametrize("text", ["mzu/search/search.py", "runs/data/x", "3 /4", "https://a.org/data/x", "0x10"])
+def test_ordinary_outputs_are_not_unwanted(text):
+    assert not [name for name, pattern in UNWANTED.items() if re.search(pattern, text)]
+
+
+def test_the_course_page_links_the_notebooks_that_exist_and_no_others():
+    page = (REPOSITORY / "notebooks" / "README.md").read_text()
+    linked = re.findall(r"\]\(([\w]+)\.ipynb\)", page)
+    existing = [source.stem for source in notebooks.SOURCES if source.with_suffix(".ipynb").exists()]
+    assert linked == existing, "link exactly the notebooks that exist in the table of notebooks/README.md"
+
+
+def test_the_glossary_names_what_stands_in_the_library():
+    glossary = (REPOSITORY / "notebooks" / "README.md").read_text().split("\n## Glossary\n")[1]
+    rows = [line.split(" | ") for line in glossary.splitlines() if line.startswith("| ") and "`mzu/" in line]
+    assert len(rows) > 30
+    for row in rows:
+        module = REPOSITORY / re.search(r"`(mzu/[^`]+)`", row[-1])[1]
+        for name in re.findall(r"`(\w+)`", row[1]):
+            assert re.search(rf"\b{name}\b", module.read_text()), f"{name} is not in {module.name}"
