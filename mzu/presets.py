@@ -38,6 +38,8 @@ ONLINE = (
     "learning.weight_decay=1e-5",
 )
 CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
+# Twenty candidates of equal prior: where the untried count as the worst, the first that is tried gets all the visits.
+EXPLORING = ("search.unvisited_value=parent",)
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
     "network.width=16",
@@ -113,13 +115,19 @@ PRESETS = {
         "evaluation.period=250", "evaluation.period_episodes=20",
         "acting.games=48", "acting.positions_per_step=48",
     ),
-    "acrobot": _online("Acrobot: swing the tip of two links up to the line", "environment=Acrobot-v1"),
+    "acrobot": _online(
+        "Acrobot: swing the tip of two links up to the line",
+        "environment=Acrobot-v1", "learning.td_steps=10",
+        "reanalyse.highest_return=1", "reanalyse.highest_return_steps=5000",  # one in twenty random games gets there
+    ),
     "catch": _online("Catch: a falling ball, by its pictures", *CATCH),
     "pendulum": _online(
         "Pendulum: swing up and hold, continuous actions",
-        "environment=Pendulum-v1", *CONTINUOUS, "network.value_support=50",  # values down to -1,600
+        "environment=Pendulum-v1", *CONTINUOUS, *EXPLORING, "network.value_support=30",  # values down to -530
+        "search.num_simulations=50", "search.discount=0.97",
+        "learning.td_steps=10", "learning.target_network_period=50",
     ),
-    "swingup": _online("DM Control's cartpole swing-up, playing and reanalysing", *SWINGUP),
+    "swingup": _online("DM Control's cartpole swing-up, playing and reanalysing", *SWINGUP, *EXPLORING),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
         "network.width=256", "network.frame_stack=4",
@@ -151,7 +159,7 @@ def default_config(environment: str | None = None, data: str | None = None, data
     settings = [*CLASSROOM, *OTHER]
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
-        settings += CONTINUOUS
+        settings += CONTINUOUS if data is not None else [*CONTINUOUS, *EXPLORING]
     if spaces.is_image:
         settings += IMAGES
     if environment is not None and environment.startswith("atari:"):
