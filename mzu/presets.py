@@ -125,7 +125,7 @@ PRESETS = {
         "Pendulum: swing up and hold, continuous actions",
         "environment=Pendulum-v1", *CONTINUOUS, *EXPLORING, "network.value_support=30",  # values down to -530
         "search.num_simulations=50", "search.discount=0.97",
-        "learning.td_steps=10", "learning.target_network_period=50",
+        "learning.td_steps=10", "learning.target_network_period=50", "learning.training_steps=4000",
     ),
     "swingup": _online("DM Control's cartpole swing-up, playing and reanalysing", *SWINGUP, *EXPLORING),
     "paper_atari": _paper(

@@ -1,17 +1,25 @@
 """What is implausible about a target. Every check looks for one kind of mistake and says in a sentence what it saw.
 
 A check never trusts the code that it looks at: it takes the definition, or does the same thing twice, and compares.
+`bugs.py` has a real mistake for most of them.
 """
 
 import copy
+import dataclasses
 
 import numpy as np
 
+from mzu.explain.lesson import IN_REPLAY, search_rng
+from mzu.explain.wording import action_name
 from mzu.search import reference
 from mzu.search.tree import ROOT
 
 TOLERANCE = 1e-4  # numbers go through float32
-STALE = 0.5  # total variation between the replay's policy and a new one
+STALE_POLICY = 0.5  # total variation between the replay's policy and a new one, from which on a target is stale
+STALE_VALUE = 0.25  # and the relative difference of their values: where values are alike, policies differ by chance
+WINDOW = 50  # steps to either side of the position, over which the model's rewards are compared with the stored ones
+MANY = 5  # candidates of which more than one should be tried
+SLACK = 0.05  # share of the possible returns by which z may lie outside: a network is never exact
 
 
 def run_checks(system, found, explanation) -> list[dict]:
@@ -26,46 +34,65 @@ def run_checks(system, found, explanation) -> list[dict]:
 
 
 def stored_step(system, found, explanation):
-    """The replay's copy of the step is the episode's."""
+    """The replay's copy of the step is the episode's, and so are the steps behind it that the targets look at."""
     if found.given is None:
         return None
     batch, stored = found.given[0], system.episodes[found.episode]
-    picture = np.asarray(batch.observations[0], float) - np.asarray(found.observation, float)
-    if np.abs(picture).max() > TOLERANCE:
-        return True, f"the replay's observation differs from the episode's by up to {np.abs(picture).max():.4g}"
-    kept, taken = batch.actions[0, 0], stored.actions[found.step]
-    if np.abs(np.asarray(kept, float) - np.asarray(taken, float)).max() > TOLERANCE:
-        return True, (
-            f"the replay has action {np.asarray(kept).tolist()}, but the episode took {np.asarray(taken).tolist()}: "
-            "reward and next observation belong to another action"
+    if far := _furthest(batch.observations[0], found.observation):
+        return (
+            True,
+            f"the replay's observation differs from the episode's by up to {far:.4g}: it was stored with a loss",
         )
-    if abs(float(batch.rewards[0, 0]) - float(stored.rewards[found.step])) > TOLERANCE:
-        return True, f"the replay has reward {batch.rewards[0, 0]:.6g}, the episode {stored.rewards[found.step]:.6g}"
-    return False, "the replay holds the episode's observation, action and reward"
+    for k in range(min(batch.actions.shape[1], len(stored) - found.step)):
+        kept, taken = np.asarray(batch.actions[0, k]), np.asarray(stored.actions[found.step + k])
+        if _furthest(kept, taken):
+            return True, (
+                f"the replay has action {action_name(kept.tolist(), 6)} at step {found.step + k}, but the episode took "
+                f"{action_name(taken.tolist(), 6)}: reward and next observation belong to another action"
+            )
+    rewards = np.asarray(stored.rewards[found.step : found.step + batch.rewards.shape[1]])
+    if _furthest(batch.rewards[0, : len(rewards)], rewards):
+        return True, (
+            f"the replay has rewards {_short(batch.rewards[0, : len(rewards)])} from here on, but the episode "
+            f"{_short(rewards)}"
+        )
+    return False, "the replay holds the episode's observation, actions and rewards"
 
 
 def action_space(system, found, explanation):
-    """The stored action is one of the actions."""
-    action, spaces = np.asarray(system.episodes[found.episode].actions[found.step]), system.spaces
+    """The stored action is an action, and means in the data what it means to the model."""
+    stored, spaces = system.episodes[found.episode], system.spaces
+    action = np.asarray(stored.actions[found.step])
     if spaces.continuous:
         outside = np.abs(action).max() > 1 + TOLERANCE
-        return outside, f"the stored action {action.tolist()} is {'outside' if outside else 'inside'} [-1, 1]"
-    outside = not 0 <= int(action) < spaces.num_actions
-    says = f"the stored action {int(action)} is {'not ' if outside else ''}one of the {spaces.num_actions} actions"
-    return outside, says
+        where = "outside" if outside else "inside"
+        return outside, f"the stored action {action_name(action.tolist(), 6)} is {where} [-1, 1]"
+    steps = _window(found, stored)
+    same = steps[stored.actions[steps] == action]
+    rewards, spread = np.asarray(stored.rewards, float), float(np.std(stored.rewards[steps]))
+    if len(same) >= 3 and spread > 0:
+        errors = [
+            float(np.mean(np.abs(_model_rewards(system, found, same, np.full(len(same), other)) - rewards[same])))
+            for other in range(spaces.num_actions)
+        ]
+        own, best = errors[int(action)], int(np.argmin(errors))
+        if errors[best] < 0.25 * own and own > 0.5 * spread:
+            return True, (
+                f"the rewards of the stored action {int(action)} fit the model's action {best} (mean error "
+                f"{errors[best]:.4g}, as {int(action)} {own:.4g}): the data number their actions differently"
+            )
+    return False, f"the stored action {int(action)} is one of the {spaces.num_actions} actions"
 
 
 def reward_alignment(system, found, explanation):
     """The model's rewards along the episode fit the stored ones best where they stand, not a step off."""
     stored = system.episodes[found.episode]
     rewards = np.asarray(stored.rewards, float)
-    inner = np.arange(1, len(stored) - 1)  # steps that have one before and one behind
+    steps = _window(found, stored)
+    inner = steps[(steps > 0) & (steps < len(stored) - 1)]  # those that have one before and one behind
     if len(inner) < 3 or np.ptp(rewards[inner]) == 0:
         return None
-    predicted = []
-    for step in inner:
-        hidden, _, _ = system.model.initial(system.observation(found.episode, int(step))[None])
-        predicted.append(float(np.asarray(system.model.recurrent(hidden, stored.actions[step : step + 1])[1])[0]))
+    predicted = _model_rewards(system, found, inner, stored.actions[inner])
     errors = {shift: float(np.mean(np.abs(predicted - rewards[inner + shift]))) for shift in (-1, 0, 1)}
     best = min(errors, key=errors.get)
     if best != 0 and errors[best] < 0.5 * errors[0]:
@@ -81,24 +108,18 @@ def repeatable(system, found, explanation):
     """The same random numbers give the same search."""
     if not found.results:
         return None
-    again = _search(system, found)
-    same = np.array_equal(again.visits, found.results[0].visits) and np.array_equal(again.value, found.results[0].value)
-    if same:
-        return False, "searched twice with the same random numbers, the same visits came out"
-    return (
-        True,
-        "searched twice with the same random numbers, other visits came out: the search has randomness of its own",
-    )
+    again, first = _search_again(system, found), found.results[0]
+    if all(np.array_equal(getattr(again, name), getattr(first, name)) for name in ("prior", "visits", "value")):
+        return False, "searched twice with the same random numbers, the same came out"
+    return True, "searched twice with the same random numbers, another tree came out: the search has some of its own"
 
 
 def twins(system, found, explanation):
     """The plain search in Python objects builds the same tree, node by node."""
     if not found.results:
         return None
-    injection = {}
-    if system.injects:
-        injection = {"injected_actions": np.asarray(system.episodes[found.episode].actions[found.step])[None]}
-    rng = _rng(system, found)
+    injection = system.injection(system.episodes[found.episode].actions[found.step])
+    rng = search_rng(system, found.episode, found.step)
     root = reference.search(system.model, found.observation[None], system.config.search, rng, **injection)[0]
     tree = found.results[0].tree
     pairs, todo = 0, [(root, ROOT)]
@@ -116,8 +137,9 @@ def twins(system, found, explanation):
             prior = 0.0 if place is None else float(tree.edges["prior"][0, index, place])
             if abs(prior - edge.prior) > TOLERANCE:
                 return True, (
-                    f"node {index} has prior {prior:.6g} for action {np.asarray(edge.action).tolist()}, but the plain "
-                    f"search has {float(edge.prior):.6g}"
+                    f"node {index} has prior {prior:.6g} for action "
+                    f"{action_name(np.asarray(edge.action).tolist(), 6)}, but the plain search has "
+                    f"{float(edge.prior):.6g}"
                 )
             if edge.child is not None:
                 child = int(tree.edges["child"][0, index, place])
@@ -134,8 +156,8 @@ def root_prior(system, found, explanation):
     for candidate in explanation.root["candidates"]:
         if abs(candidate["prior"] - candidate["searched_prior"]) > TOLERANCE:
             return True, (
-                f"action {candidate['action']} should have prior {candidate['prior']:.6g} after noise or injection, "
-                f"but the search read {candidate['searched_prior']:.6g}"
+                f"action {action_name(candidate['action'], 6)} should have prior {candidate['prior']:.6g} after "
+                f"noise or injection, but the search read {candidate['searched_prior']:.6g}"
             )
     return False, "the search read the priors with noise or injection"
 
@@ -158,24 +180,34 @@ def backups(system, found, explanation):
     return False, "the backups add up to the tree's visits and values"
 
 
+def tried_candidates(system, found, explanation):
+    """A search with time for all of its sampled candidates has tried more than one of them."""
+    if not found.results or system.config.search.num_sampled_actions is None:
+        return None
+    candidates = explanation.root["candidates"]
+    tried = sum(candidate["visits"] > 0 for candidate in candidates)
+    starved = tried == 1 and MANY <= len(candidates) <= system.config.search.num_simulations
+    why = ": the first one took all visits (search.unvisited_value=parent gives the others a turn)"
+    return starved, f"{tried} of {len(candidates)} candidates were tried{why if starved else ''}"
+
+
 def uniform_policy(system, found, explanation):
     """A policy target that prefers nothing."""
     entry = explanation.policy_target["steps"][0]
-    weights = np.array([weight for weight in entry["weights"] if weight > 0])
-    if not entry["mask"] or system.config.learning.policy_loss != "reanalyse" or len(entry["weights"]) < 2:
+    if not entry["mask"] or explanation.policy_target["loss"] != "reanalyse":
         return None
-    flat = len(weights) == len(entry["weights"]) and np.ptp(weights) < 0.02
-    return flat, f"the policy target is {'all but uniform: the search preferred nothing' if flat else 'not uniform'}"
+    flat = len(entry["weights"]) > 1 and np.ptp(entry["weights"]) < 0.02
+    return flat, f"the policy target is {'uniform: the search preferred nothing' if flat else 'not uniform'}"
 
 
 def collapsed_range(system, found, explanation):
     """The min-max range that values are normalised by."""
-    if not found.results:
+    if not found.results or system.config.search.num_simulations < 2:
         return None
     low, high = found.results[0].tree.bounds[0]
     flat = high - low < 1e-6
     seen = f"the tree's values lie in {low:.4g} .. {high:.4g}"
-    return flat, f"{seen}: normalised, they say nothing" if flat else seen
+    return flat, f"{seen}: the range has collapsed, normalised values say nothing" if flat else seen
 
 
 def injected_action(system, found, explanation):
@@ -190,37 +222,42 @@ def injected_action(system, found, explanation):
 
 
 def candidate_actions(system, found, explanation):
-    """The actions that the policy target is about are those that were searched."""
-    if found.given is None or not found.results or system.config.search.num_sampled_actions is None:
+    """The candidates that the replay holds are actions: the stored one, which was injected, is among them."""
+    if found.given is None or not system.injects or not found.given[0].searched[0, 0]:
         return None
-    batch, spaces = found.given[0], system.spaces
-    if system.injects and batch.searched[0, 0]:
-        stored = np.asarray(system.episodes[found.episode].actions[found.step])
-        kept = batch.search_actions[0, 0]
-        near = np.abs(np.asarray(kept, float) - stored).reshape(len(kept), -1).max(axis=1).min()
-        if near > TOLERANCE:
-            return True, f"the stored action {stored.tolist()} is not among the candidates that the replay holds"
-    if not spaces.continuous:
-        kept = np.unique(batch.search_actions[0, 0][batch.search_policy[0, 0] > 0])
-        new = np.unique(found.results[0].actions[0])
-        strange = [int(action) for action in kept if action not in new]
-        if strange and len(kept) > spaces.num_actions:
-            return True, f"the replay's candidates {strange} are no actions"
-    return False, "the replay's candidates are actions"
+    stored = np.asarray(system.episodes[found.episode].actions[found.step])
+    kept = found.given[0].search_actions[0, 0]
+    if all(_furthest(candidate, stored) for candidate in kept):
+        return True, (
+            f"the stored action {action_name(stored.tolist(), 6)} was injected, but is not among the candidates "
+            f"{_short(kept)} in the replay: are these numbers of candidates rather than actions?"
+        )
+    return False, "the replay's candidates hold the stored action"
 
 
 def stale_target(system, found, explanation):
-    """How far the replay's search is from one of now."""
-    if found.given is None or not found.results or not found.given[0].searched[0, 0]:
+    """The search has seen the network of now, and the replay's search is not far from it."""
+    if not found.results:
         return None
+    kept, now = float(found.results[0].tree.nodes["raw_value"][0, ROOT]), explanation.root["raw_value"]
+    if abs(kept - now) > TOLERANCE * max(1.0, abs(now)):
+        return True, (
+            f"the search was told value {kept:.6g} by the network, which says {now:.6g} now: an older network was "
+            "searched, and never again"
+        )
     change = explanation.change
-    if change is None or change["old"] != "the replay":
+    if change is None or change["old"] != IN_REPLAY or not found.given[0].searched[0, 0]:
         return None
-    far = change["total_variation"]
-    values = f"search value {change['old_search_value']:.4g}, now {change['new_search_value']:.4g}"
-    discrete = not system.spaces.continuous
-    stale = discrete and far > STALE
-    return stale, f"the replay's policy differs from a new search's by {far:.2f} (total variation); {values}"
+    old, new = change["old_search_value"], change["new_search_value"]
+    largest_reward = float(np.abs(system.episodes[found.episode].rewards).max())
+    apart = abs(old - new) > STALE_VALUE * max(abs(old), abs(new), largest_reward)
+    # Sampled candidates differ from search to search, whatever the network says.
+    comparable = system.config.search.num_sampled_actions is None
+    stale = comparable and apart and change["total_variation"] > STALE_POLICY
+    return stale, (
+        f"the replay's policy differs from a new search's by {change['total_variation']:.2f} (total variation), its "
+        f"search value is {old:.4g} and now {new:.4g}{': an older network was searched' if stale else ''}"
+    )
 
 
 def value_target(system, found, explanation):
@@ -252,26 +289,24 @@ def value_range(system, found, explanation):
     rewards = np.concatenate([np.asarray(episode.rewards, float) for episode in system.episodes])
     horizon = 1 / (1 - discount) if discount < 1 else max(len(episode) for episode in system.episodes)
     low, high = min(0.0, float(rewards.min())) * horizon, max(0.0, float(rewards.max())) * horizon
-    z = explanation.value_target["steps"][0]
-    outside = bool(z["mask"]) and not low - TOLERANCE <= z["target"] <= high + TOLERANCE
-    return outside, f"z = {z['target']:.6g}; with the rewards of the data returns lie in {low:.4g} .. {high:.4g}"
+    z, slack = explanation.value_target["steps"][0], SLACK * (high - low) + TOLERANCE
+    outside = bool(z["mask"]) and not low - slack <= z["target"] <= high + slack
+    return outside, (
+        f"z = {z['target']:.6g} lies {'outside' if outside else 'inside'} the returns that the data's rewards allow, "
+        f"{low:.4g} .. {high:.4g}"
+    )
 
 
 def rows_apart(system, found, explanation):
     """The targets of a position do not depend on what else is in the batch."""
     if found.handle is None or len(system.replay) < 2:
         return None
-    rng = np.random.default_rng(1)
-    others = system.replay.sample(3, rng).positions
+    others = _copy_of(system.replay).sample(3, np.random.default_rng(1)).positions
     batch = system.replay.at(np.concatenate([others[:2], [found.handle], others[2:]]), np.random.default_rng(0))
     targets, alone = system.targets(batch), found.given[1]
     for name in ("values", "rewards", "policy_weights"):
-        far = np.abs(np.asarray(getattr(targets, name)[2]) - np.asarray(getattr(alone, name)[0])).max()
-        if far > TOLERANCE:
-            return (
-                True,
-                f"beside other positions its {name} differ by up to {far:.4g}: rows of the batch leak into each other",
-            )
+        if far := _furthest(getattr(targets, name)[2], getattr(alone, name)[0]):
+            return True, f"beside other positions its {name} differ by up to {far:.4g}: rows of the batch leak into it"
     return False, "beside other positions the targets are the same"
 
 
@@ -291,35 +326,34 @@ def priorities_return(system, found, explanation):
     """A priority that is written back arrives at its position."""
     if found.handle is None or len(system.replay) < 2:
         return None
-    kept = copy.deepcopy(system.replay)
-    others = kept.sample(8, np.random.default_rng(2)).positions
-    others = others[others != found.handle][:1]
-    if not len(others):
-        return None
-    replay, system.replay = system.replay, kept
-    try:
-        system.update(np.array([found.handle, others[0]]), np.array([2.5, 0.5]))
-        arrived = kept.priority(found.handle)["to_the_alpha"]
-    finally:
-        system.replay = replay
-    expected = 2.5**system.config.replay.priority_exponent
-    if abs(arrived - expected) > TOLERANCE:
-        return True, f"priority 2.5 was written to this position, but p^alpha is {arrived:.4g} there: it went elsewhere"
-    return False, "a priority that is written back arrives at this position"
+    others = np.unique(_copy_of(system.replay).sample(16, np.random.default_rng(2)).positions)
+    others = others[others != found.handle]
+    # Neither in rising nor in falling order, so that a copy in another order is noticed.
+    positions = np.concatenate([others[1::2], [found.handle], others[::2]])
+    priorities = 1.0 + np.arange(len(positions))
+    replay = _copy_of(system.replay)
+    dataclasses.replace(system, replay=replay).update(positions, priorities)
+    for position, priority in zip(positions.tolist(), priorities, strict=True):
+        arrived = replay.priority(position)["to_the_alpha"]
+        if abs(arrived - priority**system.config.replay.priority_exponent) > TOLERANCE * arrived:
+            return True, (
+                f"priority {priority:g} was written back to position {position} of the replay, but p^alpha is "
+                f"{arrived:.4g} there: priorities go to the wrong positions"
+            )
+    return False, "priorities that are written back arrive at their positions"
 
 
 def replay_keeps(system, found, explanation):
     """Sampling takes nothing out of the replay."""
     if system.replay is None or not len(system.replay):
         return None
-    kept = copy.deepcopy(system.replay)
-    before = len(kept)
-    kept.sample(min(16, before), np.random.default_rng(3))
-    lost = before - len(kept)
-    return (
-        lost > 0,
-        f"sampling a batch took {lost} positions out of the replay" if lost else "sampling leaves the replay as it is",
-    )
+    replay = _copy_of(system.replay)
+    before = len(replay)
+    replay.sample(min(16, before), np.random.default_rng(3))
+    lost = before - len(replay)
+    if lost:
+        return True, f"sampling a batch took {lost} of {before} positions out of the replay"
+    return False, "sampling leaves the replay as it is"
 
 
 CHECKS = {
@@ -332,6 +366,7 @@ CHECKS = {
     "backups": backups,
     "injected action": injected_action,
     "candidate actions": candidate_actions,
+    "tried candidates": tried_candidates,
     "uniform policy": uniform_policy,
     "collapsed range": collapsed_range,
     "stale target": stale_target,
@@ -345,13 +380,40 @@ CHECKS = {
 }
 
 
-def _rng(system, found) -> np.random.Generator:
-    return np.random.default_rng([system.config.seed, found.episode, found.step])
-
-
-def _search(system, found):
+def _search_again(system, found):
     action = system.episodes[found.episode].actions[found.step]
-    return system.search(found.observation, action, _rng(system, found))
+    return system.search(found.observation, action, search_rng(system, found.episode, found.step))
+
+
+def _copy_of(replay):
+    """A replay to try things on: all its own but the data, which may be large."""
+    twin = copy.copy(replay)
+    for name, value in vars(replay).items():
+        if name != "_data":
+            setattr(twin, name, copy.deepcopy(value))
+    return twin
+
+
+def _furthest(one, other) -> float:
+    """The largest difference between two arrays; 0 where it is no more than rounding."""
+    far = float(np.abs(np.asarray(one, float) - np.asarray(other, float)).max())
+    return far if far > TOLERANCE * max(1.0, float(np.abs(other).max())) else 0.0
+
+
+def _short(array) -> list:
+    return np.round(np.asarray(array, float), 4).tolist() if np.asarray(array).dtype.kind == "f" else array.tolist()
+
+
+def _window(found, stored) -> np.ndarray:
+    """The steps around the position."""
+    return np.arange(max(found.step - WINDOW, 0), min(found.step + WINDOW + 1, len(stored)))
+
+
+def _model_rewards(system, found, steps, actions) -> np.ndarray:
+    """The rewards that the model expects for these actions at these steps of the episode."""
+    observations = np.stack([system.observation(found.episode, int(step)) for step in steps])
+    hidden, _, _ = system.model.initial(observations)
+    return np.asarray(system.model.recurrent(hidden, actions)[1], float)
 
 
 def _place(tree, node: int, action) -> int | None:

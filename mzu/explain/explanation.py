@@ -102,6 +102,19 @@ class Explanation:
 
         return as_html(self)
 
+    def tree_picture(self, simulations: int | None = None):
+        """The tree after its first `simulations` simulations (None: all), as a picture for a notebook."""
+        from mzu.explain.drawing import tree_svg
+        from mzu.explain.notebook import Picture
+
+        return Picture(tree_svg(self, simulations))
+
+    def walk(self):
+        """A slider through the simulations, for a notebook."""
+        from mzu.explain.notebook import walk
+
+        return walk(self)
+
 
 def explain_position(system: System, episode: int, step: int, other: System | None = None) -> Explanation:
     """Explains one position; `other` is the same run at another checkpoint, to compare with."""

@@ -21,8 +21,9 @@ from mzu.search.search import SearchResult
 Z = "z = sum_i discount^i u_(t+k+i), i < n, + discount^n v(o_(t+k+n)) by the target network"
 Z_SEARCH = "z = nu, the search value of the position (td_steps = 0)"
 PRIORITY = "p = |nu - z|; P = (1 - s) p^alpha / sum p^alpha + s / N; weight = (1 / (N P))^beta"
+PRIORITY_SEARCH = PRIORITY.replace("z", "v", 1) + "; v is the network's value, since z is nu itself (td_steps = 0)"
 LOSS = "loss = weight * (policy + value_loss_scale * value + reward); step 0 counts 1, each of the U others 1 / U"
-IN_REPLAY, SEARCHED_NOW = "the replay", "a search of now"
+IN_REPLAY, SEARCHED_NOW, STORED = "the replay", "a search of now", "the stored episode"
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,7 @@ def look_at(system: System, episode: int, step: int) -> Found:
             observation = piece.observation(number - start, system.config.network.frame_stack)
             rng = search_rng(system, episode, number)
             results.append(system.search(observation, stored.actions[number], rng, record=number == step))
-    handle, copies = find_in_replay(system, piece, step - start)
+    handle, copies = find_in_replay(system, piece, start, step - start)
     rng = np.random.default_rng(0)  # of the actions behind the end
     given = None
     if handle is not None:
@@ -85,8 +86,8 @@ def look_at(system: System, episode: int, step: int) -> Found:
     return Found(episode, step, piece, start, observation, results, new, handle, given, copies)
 
 
-def find_in_replay(system: System, piece: Piece, place: int) -> tuple[int | None, int]:
-    """The handle of the newest copy of a piece's position, and how many copies there are.
+def find_in_replay(system: System, piece: Piece, start: int, place: int) -> tuple[int | None, int]:
+    """The handle of the newest copy of a position, and how many copies there are; the piece begins at `start`.
 
     A copy in which observations, actions or rewards went wrong counts too: the checks will say so.
     """
@@ -96,9 +97,22 @@ def find_in_replay(system: System, piece: Piece, place: int) -> tuple[int | None
     for without in (None, "actions", "observations", "rewards"):
         wanted = {name: array for name, array in data.items() if name != without}
         handles = system.replay.find(**wanted)
+        if without and len(handles):
+            handles = np.setdiff1d(handles, _of_other_episodes(system, start, wanted))
         if len(handles):
             return int(handles[-1]) + place, len(handles)
     return None, 0
+
+
+def _of_other_episodes(system: System, start: int, wanted: dict[str, np.ndarray]) -> np.ndarray:
+    """Handles of pieces that look like the wanted one because another episode went the same way."""
+    handles = [np.zeros(0, np.int64)]
+    for number, stored in enumerate(system.episodes):
+        if start < len(stored):
+            other, _ = system.piece(number, start)
+            if all(np.array_equal(getattr(other, name), array) for name, array in wanted.items()):
+                handles.append(system.replay.find(other.rewards, other.actions, other.observations))
+    return np.concatenate(handles)
 
 
 def _new_batch(system: System, piece: Piece, place: int, results: list[SearchResult]) -> Batch:
@@ -229,7 +243,7 @@ def _value_reason(batch: Batch, k: int, left: int, n: int) -> str:
         return "the search value" if batch.searched[0, k] else "not in this segment: masked"
     if left <= n and batch.ended[0]:
         return "the episode terminates: no bootstrap" if terminated else "truncated: bootstrapped from the last one"
-    return f"bootstrapped from {n} steps later"
+    return f"bootstrapped from {n} step{'s' if n > 1 else ''} later"
 
 
 def priority_section(system: System, found: Found) -> dict | None:
@@ -238,11 +252,16 @@ def priority_section(system: System, found: Found) -> dict | None:
         return None
     batch, targets = found.given
     config, parts = system.config.replay, system.replay.priority(found.handle)
+    search_value, other = float(batch.search_value[0, 0]), float(targets.values[0, 0])
+    if system.config.learning.td_steps == 0:
+        predictions, _ = system.losses(batch, targets)
+        other = float(np.asarray(scalar_from_logits(np.asarray(predictions.value)[0, 0])))
     return {
-        "formula": PRIORITY,
-        "search_value": float(batch.search_value[0, 0]),
+        "formula": PRIORITY if system.config.learning.td_steps else PRIORITY_SEARCH,
+        "search_value": search_value,
         "value_target": float(targets.values[0, 0]),
-        "now": abs(float(batch.search_value[0, 0]) - float(targets.values[0, 0])),
+        "compared_with": other,
+        "now": abs(search_value - other),
         **parts,
         "alpha": config.priority_exponent,
         "beta": config.importance_exponent,
@@ -342,7 +361,9 @@ def _total_variation(old: dict, new: dict) -> float:
 
 
 def _origin(found: Found) -> str:
-    return SEARCHED_NOW if found.given is None else IN_REPLAY
+    if found.given is not None:
+        return IN_REPLAY
+    return SEARCHED_NOW if found.results else STORED
 
 
 def _array(array: np.ndarray) -> dict:

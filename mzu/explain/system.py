@@ -56,8 +56,7 @@ class System:
 
     def search(self, observation: np.ndarray, action, rng: np.random.Generator, record: bool = False) -> SearchResult:
         """Searches a stored position, in which `action` was taken, as a stored game is searched."""
-        injection = {"injected_actions": np.asarray(action)[None]} if self.injects else {}
-        return search(self.model, observation[None], self.config.search, rng, record=record, **injection)
+        return search(self.model, observation[None], self.config.search, rng, record=record, **self.injection(action))
 
     def targets(self, batch: Batch) -> Targets:
         """What the learner is given for a batch."""
@@ -75,6 +74,14 @@ class System:
     def update(self, positions: np.ndarray, priorities: np.ndarray) -> None:
         """Writes new priorities of a batch's positions back."""
         self.replay.update(positions, priorities)
+
+    def injection(self, action) -> dict:
+        """The arguments of a search that let the stored action join its candidates, where they are sampled."""
+        if not self.injects:
+            return {}
+        # A stored action may lie a rounding error outside of the bounds; a candidate may not.
+        action = np.clip(action, -1, 1) if self.spaces.continuous else np.asarray(action)
+        return {"injected_actions": action[None]}
 
     @property
     def injects(self) -> bool:

@@ -149,9 +149,7 @@ class Replay:
 
     def at(self, positions: np.ndarray, rng: np.random.Generator) -> Batch:
         """The batch of these positions [B], with the weights that a draw would have given them."""
-        leaves, there = self._leaves(np.asarray(positions, np.int64))
-        if not there.all():
-            raise ValueError(f"Position {positions[np.argmin(there)]} has been overwritten in this replay")
+        leaves = self._present(np.asarray(positions, np.int64))
         return self._batch(leaves, self._probabilities(leaves), rng)
 
     def find(self, rewards=None, actions=None, observations=None) -> np.ndarray:
@@ -173,7 +171,7 @@ class Replay:
 
     def priority(self, position: int) -> dict[str, float]:
         """What the draw of a position is made of: p^alpha, the sum of all, N, and its probability P."""
-        leaves, _ = self._leaves(np.array([position]))
+        leaves = self._present(np.array([position]))
         return {
             "to_the_alpha": float(self._by_priority.get(leaves)[0]),
             "total": float(self._by_priority.total),
@@ -269,6 +267,13 @@ class Replay:
                 f"{positions[np.argmax(unknown)]} is not a position of this replay; take them from its batches"
             )
         return slots * self.config.segment_length + t, there
+
+    def _present(self, positions: np.ndarray) -> np.ndarray:
+        """The leaves [n] of handles [n], none of which may have been overwritten."""
+        leaves, there = self._leaves(positions)
+        if not there.all():
+            raise ValueError(f"Position {positions[np.argmin(there)]} has been overwritten in this replay")
+        return leaves
 
     def _draw(self, batch_size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Leaves [B], which are slot * segment_length + t, and the probabilities P [B] with which each was drawn."""

@@ -633,3 +633,83 @@ def test_an_episode_is_split_on_an_even_grid(steps, pieces):
 def test_pieces_need_a_length():
     with pytest.raises(ValueError, match="segment_length is 0"):
         split_lengths(5, 0)
+
+
+# Looking at single positions.
+
+
+@pytest.mark.parametrize(
+    ("spaces", "sampled", "stack"), [(STATES, False, 1), (IMAGES, False, 3), (CONTINUOUS, True, 1)]
+)
+def test_the_batch_of_given_positions_is_what_a_draw_of_them_gives(spaces, sampled, stack):
+    rng = np.random.default_rng(0)
+    replay = made_replay(spaces, sampled=sampled, stack=stack, following=True)
+    for length in (5, 8, 3, 4, 6, 2):  # the first two are overwritten
+        replay.add(made_segment(rng, length, spaces, sampled=sampled, stack=stack))
+    drawn = replay.sample(20, np.random.default_rng(1))
+    asked = replay.at(drawn.positions, np.random.default_rng(2))
+    happened = np.arange(UNROLL + 1) < drawn.steps_left[:, None]  # behind the end actions are random
+    for name, array in drawn._asdict().items():
+        both = (array[happened], getattr(asked, name)[happened]) if name == "actions" else (array, getattr(asked, name))
+        np.testing.assert_array_equal(*both, err_msg=name)
+
+
+def test_positions_that_are_gone_or_never_were_have_no_batch():
+    replay = with_priorities(*([[1, 1]] * 5))  # room for four: the first is overwritten
+    rng = np.random.default_rng(0)
+    assert replay.at(np.array([8, 33]), rng).positions.tolist() == [8, 33]
+    with pytest.raises(ValueError, match="Position 1 has been overwritten"):
+        replay.at(np.array([8, 1]), rng)
+    with pytest.raises(ValueError, match="Position 1 has been overwritten"):
+        replay.priority(1)
+    for unknown in (-1, 10, 40):
+        with pytest.raises(ValueError, match=f"{unknown} is not a position of this replay"):
+            replay.at(np.array([8, unknown]), rng)
+
+
+@pytest.mark.parametrize(("spaces", "stack"), [(STATES, 1), (IMAGES, 3), (CONTINUOUS, 1)])
+def test_a_segment_is_found_by_its_data_in_the_order_of_its_copies(spaces, stack):
+    rng = np.random.default_rng(0)
+    segments = [made_segment(rng, length, spaces, stack=stack) for length in (5, 8, 5, 2)]
+    replay = made_replay(spaces, stack=stack)
+    assert replay.find(rewards=segments[0].rewards).tolist() == []
+    for number in (3, 0, 1, 0, 2, 0):  # the first two are overwritten: numbers 2..5 stay, in the slots 2, 3, 0, 1
+        replay.add(segments[number])
+
+    def found(segment, *names):
+        return replay.find(**{name: getattr(segment, name) for name in names}).tolist()
+
+    names = ("rewards", "actions", "observations")
+    for wanted in (names, *((name,) for name in names)):
+        if wanted != ("actions",) or spaces.continuous:  # few actions may be equal by chance
+            assert [found(segment, *wanted) for segment in segments] == [[24, 40], [16], [32], []]
+    np.testing.assert_array_equal(replay.at(np.array([24]), rng).rewards[0], segments[0].rewards[:TAIL])
+
+
+def test_all_that_is_given_must_be_equal_and_nothing_else():
+    rng = np.random.default_rng(0)
+    segment = made_segment(rng, 5)
+    replay = made_replay()
+    replay.add(segment)
+    data = {name: getattr(segment, name) for name in ("rewards", "actions", "observations")}
+    assert replay.find(**data).tolist() == replay.find().tolist() == [0]
+    for name, array in data.items():
+        changed = array.copy()
+        changed[-1] += 1
+        assert replay.find(**data | {name: changed}).tolist() == []
+        assert replay.find(**data | {name: array[:-1]}).tolist() == []  # the beginning of another one
+        assert replay.find(**data | {name: None}).tolist() == [0]
+
+
+def test_the_parts_of_a_priority_by_hand():
+    """p = 1, 3, 0, 4 and alpha = 2, s = 0.2: p^2 = 1, 9, 0, 16, P(4) = 0.8 * 16 / 26 + 0.2 / 4."""
+    replay = with_priorities([1, 3], [0, 4], priority_exponent=2.0)
+    expected = {"to_the_alpha": 16.0, "total": 26.0, "positions": 4, "probability": 0.8 * 16 / 26 + 0.05}
+    assert replay.priority(9) == pytest.approx(expected)
+    assert replay.priority(8) == pytest.approx(
+        {"to_the_alpha": 0.0, "total": 26.0, "positions": 4, "probability": 0.05}
+    )
+    weights = replay.at(np.array([9]), np.random.default_rng(0)).weights
+    assert weights == pytest.approx([1 / (4 * expected["probability"])])
+    replay.update(np.array([9]), np.array([0.5]))
+    assert replay.priority(9)["to_the_alpha"] == pytest.approx(0.25) and replay.priority(9)["total"] == 10.25

@@ -1,0 +1,102 @@
+"""An explanation in a notebook: a summary without scripts, a picture of the tree, and a walk through the simulations.
+
+GitHub takes drawings out of HTML, so that only the tables of a summary show there; a `Picture` is an output of the type
+image/svg+xml and stays.
+"""
+
+from html import escape
+
+from mzu.explain import tables
+from mzu.explain.drawing import tree_svg
+from mzu.explain.tables import Table
+from mzu.explain.wording import number
+
+
+class Picture:
+    """A drawing that a notebook shows."""
+
+    def __init__(self, svg: str):
+        self.svg = svg
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def as_html(explanation) -> str:
+    """The summary: flagged checks, stored step, candidates, tree, value and policy target."""
+    flags = [f"<b>{escape(check['name'])}</b>: {escape(check['says'])}" for check in explanation.flags]
+    parts = [
+        _line(tables.about_words(explanation)),
+        *(f'<p style="border-left:4px solid #c2410c;padding-left:0.5em">{flag}</p>' for flag in flags),
+        _heading("Position"),
+        *map(_line, tables.position_words(explanation)),
+    ]
+    if explanation.root is None:
+        parts.append(_line("Nothing is searched: the stored actions are learned."))
+    else:
+        raw, nu = (number(value) for value in (explanation.root["raw_value"], explanation.result["value"]))
+        parts += [
+            _heading("Root"),
+            _line(f"value {raw}, after the search {nu}"),
+            _table(tables.candidates_table(explanation)),
+            f'<div style="overflow-x:auto">{tree_svg(explanation)}</div>',
+        ]
+    value, policy = explanation.value_target, explanation.policy_target
+    first = value["steps"][0]
+    parts += [
+        _heading("Value target"),
+        _line(f"{tables.value_sum(first, value['td_steps'])}; {tables.value_words(first)}"),
+        _heading(f"Policy target, from {policy['from']}"),
+        _table(tables.policy_table(explanation)),
+        _line(tables.loss_words(explanation)),
+    ]
+    return f"<div>{''.join(parts)}</div>"
+
+
+def walk(explanation):
+    """A slider through the simulations, with the tree after each and what its scores were."""
+    try:
+        import ipywidgets
+    except ImportError:
+        raise ValueError("A walk needs ipywidgets, which is not installed: pip install ipywidgets") from None
+    last = len(explanation.simulations) if explanation.simulations is not None else None
+    if last is None:
+        raise ValueError("There are no simulations to walk through: these targets do not come from a search")
+    slider = ipywidgets.IntSlider(value=1, min=0, max=last, description="simulation")
+    shown = ipywidgets.HTML(simulation_html(explanation, 1))
+    slider.observe(lambda change: setattr(shown, "value", simulation_html(explanation, change["new"])), "value")
+    return ipywidgets.VBox([slider, shown])
+
+
+def simulation_html(explanation, simulations: int) -> str:
+    """The tree after that many simulations, and the path and backup of the latest."""
+    drawing = f'<div style="overflow-x:auto">{tree_svg(explanation, simulations)}</div>'
+    if not simulations:
+        return drawing
+    simulation = explanation.simulations[simulations - 1]
+    return "".join(
+        [
+            drawing,
+            _line(tables.bounds_words(simulation)),
+            _table(tables.path_table(simulation)),
+            _line(tables.leaf_words(simulation)),
+            _table(tables.backup_table(simulation)),
+        ]
+    )
+
+
+def _heading(words: str) -> str:
+    return f"<h4>{escape(words)}</h4>"
+
+
+def _line(words: str) -> str:
+    return f"<p>{escape(words)}</p>"
+
+
+def _table(table: Table) -> str:
+    rows = [_row(table.header, "th"), *(_row(row, "td") for row in table.rows)]
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _row(cells: list[str], tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
