@@ -29,7 +29,7 @@ from mzu.files import written_whole
 from mzu.networks.network import Network
 from mzu.networks.saving import load_network, save_network
 
-FORMAT = "mzu run 1"
+FORMAT = "mzu run 2"
 LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
 
 

@@ -88,7 +88,7 @@ def test_a_damaged_checkpoint_is_named(folder, network):
     with pytest.raises(ValueError, match=r"00000010/state.npz is damaged .*remove its folder to resume from the one"):
         folder.load_checkpoint(10)
     np.savez(path, format="mzu run 0")
-    with pytest.raises(ValueError, match="was written by another version of mzu; this one reads 'mzu run 1'"):
+    with pytest.raises(ValueError, match="was written by another version of mzu; this one reads 'mzu run 2'"):
         folder.load_checkpoint(10)
 
 
