@@ -76,7 +76,7 @@ def action_space(system, found, explanation):
             for other in range(spaces.num_actions)
         ]
         own, best = errors[int(action)], int(np.argmin(errors))
-        if errors[best] < 0.25 * own and own > 0.5 * spread:
+        if errors[best] < 0.25 * min(own, spread) and own > 0.5 * spread:
             return True, (
                 f"the rewards of the stored action {int(action)} fit the model's action {best} (mean error "
                 f"{errors[best]:.4g}, as {int(action)} {own:.4g}): the data number their actions differently"

@@ -97,6 +97,11 @@ class Explanation:
 
         return as_text(self)
 
+    def __repr__(self) -> str:
+        # In a line: a notebook stores it beside the summary.
+        position = self.position
+        return f"Explanation of {self.about['system']}, episode {position['episode']}, step {position['step']}"
+
     def _repr_html_(self) -> str:
         from mzu.explain.notebook import as_html
 
@@ -123,11 +128,12 @@ def explain_position(system: System, episode: int, step: int, other: System | No
     search = {"root": None, "simulations": None, "tree": None, "result": None}
     if found.results:
         result, stored = found.results[0], system.episodes[episode]
-        observation, action = found.observation, stored.actions[step]
+        # As it is injected: a stored action may lie a rounding error outside of the bounds.
+        action = np.clip(stored.actions[step], -1, 1) if system.spaces.continuous else stored.actions[step]
         rng = lesson.search_rng(system, episode, step)
         search = {
             "root": searching.root_section(
-                system.model, observation, action, system.injects, result, config.search, rng
+                system.model, found.observation, action, system.injects, result, config.search, rng
             ),
             "simulations": searching.simulations_section(result.tree, result.history, config.search.discount),
             "tree": searching.tree_section(result.tree),

@@ -18,6 +18,9 @@ class Picture:
     def __init__(self, svg: str):
         self.svg = svg
 
+    def __repr__(self) -> str:
+        return "Picture"  # stored beside the drawing: an address in memory would differ from run to run
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -204,9 +204,9 @@ def position_words(explanation) -> list[str]:
 def about_words(explanation) -> str:
     """What was explained, in a line."""
     about = explanation.about
-    world = " and ".join(filter(None, (about["environment"], about["data"])))
-    target = f"target network of step {about['target_steps']}"
-    return f"{about['system']}: {world}, learner step {about['steps']}, {target}"
+    parts = [about["environment"], about["data"], f"learner step {about['steps']}"]
+    parts.append(f"target network of step {about['target_steps']}")
+    return f"{about['system']}: {', '.join(filter(None, parts))}"
 
 
 def _action(action) -> str:

@@ -191,6 +191,17 @@ def test_the_parts_of_a_prior_add_up_to_what_was_searched(kind):
     assert sum(bool(candidate.get("injected")) for candidate in root["candidates"]) == system.injects
 
 
+def test_an_action_just_outside_of_the_bounds_is_injected_at_the_bound():
+    system = made_system("gaussian")
+    actions = system.episodes[0].actions.copy()
+    actions[3] = 1.0000005, 0.25
+    episodes = [dataclasses.replace(system.episodes[0], actions=actions)]
+    explanation = explain_position(dataclasses.replace(system, episodes=episodes, replay=None), 0, 3)
+    (injected,) = (candidate for candidate in explanation.root["candidates"] if candidate.get("injected"))
+    assert injected["action"] == [1.0, 0.25] and injected["searched_prior"] == pytest.approx(0.25)
+    assert mistakes(explanation) == []
+
+
 @pytest.mark.parametrize("td_steps", [2, 0])
 def test_the_priority_is_the_one_that_the_learner_would_write_back(td_steps):
     """|nu - z|, or, where z is nu itself, |nu - v|: as in `Learner.step`."""

@@ -41,6 +41,10 @@ def test_without_a_search_there_is_no_tree():
         explanation.walk()
 
 
+def test_what_is_stored_as_plain_text_is_one_line(explanation):
+    assert repr(explanation) == f"Explanation of {explanation.about['system']}, episode 0, step 3"
+
+
 def test_a_picture_is_an_output_of_its_own(explanation):
     assert explanation.tree_picture(3)._repr_svg_() == tree_svg(explanation, 3)
     assert explanation.tree_picture()._repr_svg_() == tree_svg(explanation)
