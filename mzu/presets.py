@@ -40,6 +40,8 @@ ONLINE = (
 CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 # Twenty candidates of equal prior: where the untried count as the worst, the first that is tried gets all the visits.
 EXPLORING = ("search.unvisited_value=parent",)
+# Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
+FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
     "network.width=16",
@@ -124,10 +126,13 @@ PRESETS = {
     "pendulum": _online(
         "Pendulum: swing up and hold, continuous actions",
         "environment=Pendulum-v1", *CONTINUOUS, *EXPLORING, "network.value_support=30",  # values down to -530
-        "search.num_simulations=50", "search.discount=0.97",
-        "learning.td_steps=10", "learning.target_network_period=50", "learning.training_steps=4000",
+        *FAST_VALUES, "search.num_simulations=50", "search.discount=0.97", "learning.training_steps=4000",
     ),
-    "swingup": _online("DM Control's cartpole swing-up, playing and reanalysing", *SWINGUP, *EXPLORING),
+    "swingup": _online(
+        "DM Control's cartpole swing-up, playing and reanalysing",
+        *SWINGUP, *EXPLORING, *FAST_VALUES, "search.num_simulations=50", "search.discount=0.98",
+        "learning.training_steps=5000",
+    ),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
         "network.width=256", "network.frame_stack=4",
