@@ -25,7 +25,7 @@ def build_representation(config: NetworkConfig, spaces: Spaces, initialiser) -> 
         x = downsample(x, config.width, config.num_blocks, initialiser)
         x = residual_tower(x, config.num_blocks, initialiser)
     else:
-        # Critical: with biases of 0, the Layer Normalisation that follows makes an observation and its double much alike.
+        # Critical: with biases of 0, the Layer Normalisation behind it makes an observation and its double much alike.
         biases = "zeros" if spaces.is_image else normal_initialiser(initialiser, 1.0)
         x = trunk(x, config.width, config.num_blocks, initialiser, biases)
     return keras.Model(observation, scale_to_unit(x) if config.scale_hidden else x, name="representation")
