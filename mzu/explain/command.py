@@ -32,6 +32,7 @@ def run(arguments) -> int:
     if arguments.serve:
         from mzu.explain.server import serve
 
+        print(f"Opening {arguments.source} ...", file=sys.stderr, flush=True)
         place = {"episode": arguments.episode or 0, "step": arguments.step or 0}
         serve(arguments.source, arguments.port, arguments.checkpoint, compare=arguments.compare, **place)
         return 0
