@@ -97,7 +97,8 @@ PRESETS = {
     ),
     "swingup_offline": _offline(
         "DM Control's cartpole swing-up from 60 embedded episodes",
-        *SWINGUP, "data=embedded:swingup", "replay.capacity=1200", "learning.training_steps=4000",
+        *SWINGUP, *EXPLORING, *FAST_VALUES, "data=embedded:swingup", "replay.capacity=1200",
+        "learning.training_steps=4000",
         "network.width=128", "search.num_simulations=50",
         "evaluation.period=1000", "evaluation.episodes=50",  # each has 1,000 steps
     ),
