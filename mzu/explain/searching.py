@@ -13,7 +13,7 @@ from mzu.search.history import History
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN
 from mzu.search.randomness import Randomness, draw_randomness
 from mzu.search.reference import softmax
-from mzu.search.search import SearchResult
+from mzu.search.search import SearchResult, candidate_source
 from mzu.search.tree import NO_NODE, ROOT, Tree
 
 PRIOR = {
@@ -31,16 +31,10 @@ SCORE = (
 BACKUP = "G = reward + discount * G, from the leaf's value up; value = (value * visits + G) / (visits + 1)"
 
 
-def candidate_source(policy, config: SearchConfig) -> int:
-    if isinstance(policy, tuple):
-        return SAMPLED_GAUSSIAN
-    return ALL_ACTIONS if config.num_sampled_actions is None else SAMPLED_CATEGORICAL
-
-
 def root_section(model, observation, action, injects: bool, result: SearchResult, config: SearchConfig, rng) -> dict:
     """The root: what the model says, and how its candidates got their priors. `rng` as the search was given it."""
     _, policy, value = model.initial(observation[None])
-    source = candidate_source(policy, config)
+    source = candidate_source(isinstance(policy, tuple), config)
     size = (policy[0] if isinstance(policy, tuple) else policy).shape[-1]
     count = config.num_sampled_actions or size
     numbers = draw_randomness(rng, 1, config.num_simulations + 1, count, source, size, config.dirichlet_alpha)

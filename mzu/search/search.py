@@ -81,7 +81,7 @@ def search(
         policy, value = _policy_rows(policy, batch), _numbers(value, "value", batch)
         num_actions = policy.shape[1] // 2 if gaussian else policy.shape[1]
 
-    source = _candidate_source(gaussian, config)
+    source = candidate_source(gaussian, config)
     sampled = config.num_sampled_actions or num_actions
     legal = _check_legal(legal_actions, batch, num_actions, gaussian)
     inject, action_index, action_vector = _check_injected(injected_actions, inject, batch, num_actions, source)
@@ -205,7 +205,8 @@ def _numbers(values, name: str, batch: int) -> np.ndarray:
     return values
 
 
-def _candidate_source(gaussian: bool, config: SearchConfig) -> int:
+def candidate_source(gaussian: bool, config: SearchConfig) -> int:
+    """Where the candidates of a search come from: one of the constants of `kernels.py`."""
     if gaussian:
         if config.num_sampled_actions is None:
             raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
