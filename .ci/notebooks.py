@@ -8,19 +8,16 @@ The figures as files: `jupyter nbconvert --to markdown --output-dir FOLDER noteb
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import jupytext
 import nbformat
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from mzu.classroom import notebooks
+from mzu.classroom.notebooks import execute, read_source
 from mzu.files import written_whole
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -28,79 +25,9 @@ SOURCES = sorted((REPOSITORY / "notebooks").glob("[0-9]*.py"))
 FULL_SECONDS = 1800  # a notebook is meant for ten minutes; a busy machine may take longer
 
 
-class ThisInterpreter(AsyncKernelManager):
-    """Starts the kernel with the interpreter that runs this file, whichever kernels the machine has registered."""
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=ERROR"]
-        return KernelSpec(argv=command, display_name="Python 3", language="python")
-
-
-def read_source(path: Path) -> nbformat.NotebookNode:
-    """The notebook that a source describes, without outputs; the same source always gives the same file."""
-    notebook = jupytext.read(path)
-    for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number}"  # otherwise random
-    return with_stable_metadata(notebook)
-
-
-def with_stable_metadata(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Keeps of all metadata the kernel's name and the cells' tags: no versions, times or states of widgets."""
-    notebook.metadata = nbformat.from_dict(
-        {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"file_extension": ".py", "name": "python"},
-        }
-    )
-    for cell in notebook.cells:
-        tags = cell.metadata.get("tags")
-        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
-    return notebook
-
-
-def execute(notebook: nbformat.NotebookNode, fast: bool, seconds: float) -> None:
-    """Runs all cells in a fresh kernel and an empty working folder; `seconds` is for the whole notebook."""
-    deadline = time.monotonic() + seconds
-    with tempfile.TemporaryDirectory() as folder:
-        client = NotebookClient(
-            notebook,
-            kernel_name="python3",
-            kernel_manager_class=ThisInterpreter,
-            resources={"metadata": {"path": folder}},
-            timeout_func=lambda cell: max(1, round(deadline - time.monotonic())),
-            coalesce_streams=True,  # where the kernel cuts a stream into pieces is a matter of chance
-            record_timing=False,
-        )
-        client.execute(env=_environment(fast))
-    with_stable_metadata(notebook)
-
-
-def _environment(fast: bool) -> dict[str, str]:
-    """What the kernel sees: this repository's mzu, and no settings of the caller's own."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("MZU_FAST", "MPLBACKEND")}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(REPOSITORY), environment.get("PYTHONPATH")]))
-    environment["PYTHONHASHSEED"] = "0"  # the order of sets of strings
-    environment.setdefault("MUJOCO_GL", "disable")
-    if fast:
-        environment["MZU_FAST"] = "1"
-    return environment
-
-
 def disagreements(source: Path) -> list[str]:
-    """What makes the .ipynb differ from its source, cell by cell; empty: it is up to date."""
-    path = source.with_suffix(".ipynb")
-    if not path.exists():
-        return [f"{path.name} does not exist"]
-    wanted, stored = read_source(source).cells, nbformat.read(path, as_version=4).cells
-    found = []
-    if len(wanted) != len(stored):
-        found.append(f"{source.name} has {len(wanted)} cells, {path.name} {len(stored)}")
-    for number, (ours, theirs) in enumerate(zip(wanted, stored, strict=False)):
-        for name in ("cell_type", "source", "metadata"):
-            if ours[name] != theirs[name]:
-                found.append(f"cell {number} differs in its {name}")
-    return found
+    """What makes the .ipynb differ from its source; empty: it is up to date."""
+    return notebooks.disagreements(read_source(source), source.with_suffix(".ipynb"))
 
 
 def chosen_sources(names: list[str]) -> list[Path]:
@@ -120,7 +47,7 @@ def build(source: Path, path: Path, fast: bool) -> bool:
     notebook = read_source(source)
     start = time.monotonic()
     try:
-        execute(notebook, fast, FULL_SECONDS)
+        execute(notebook, FULL_SECONDS, fast)
     except (CellExecutionError, TimeoutError) as error:
         print(f"{source.name} failed:\n{error}", file=sys.stderr)
         return False

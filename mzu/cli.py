@@ -30,7 +30,10 @@ COMMANDS = [
     Command("network", "mzu.summary", "show the networks of a config: layers, parameters, memory of a search"),
     Command("collect", "mzu.collect", "record episodes of a random or heuristic policy as a dataset"),
     Command("data", "mzu.episodes.command", "look at a dataset, check it before training, or convert it"),
+    Command("reproduce", "mzu.experiments.command", "rerun the paper's experiments at classroom scale"),
     Command("bench", "mzu.bench.cli", "measure speed, as ratios within one run"),
+    Command("classroom", "mzu.classroom.command", "make the notebooks of the assignments from their sources"),
+    Command("grade", "mzu.classroom.grade_command", "grade handed-in notebooks: a table, and a page per student"),
 ]
 
 

@@ -4,10 +4,10 @@ Settings are written as `--set` takes them, each as a difference to `Config()`, 
 said here, the comments of `config.py` say where a number comes from.
 """
 
-import difflib
 from dataclasses import dataclass
 
 from mzu.config import Config
+from mzu.settings import did_you_mean
 
 # What all classroom-sized runs share.
 CLASSROOM = (
@@ -150,9 +150,9 @@ DEFAULT = "cartpole_offline"
 def preset(name: str) -> Preset:
     """The preset of this name; one sentence where there is none."""
     if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PRESETS)}"
-        raise ValueError(f"There is no preset {name!r}; {advice} (an environment is named with --env {name})")
+        raise ValueError(
+            f"There is no preset {name!r}; {did_you_mean(name, PRESETS)} (an environment is named with --env {name})"
+        )
     return PRESETS[name]
 
 

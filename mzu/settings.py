@@ -8,7 +8,14 @@ import difflib
 import json
 import types
 import typing
+from collections.abc import Collection
 from typing import Any, Literal
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name: the nearest of the known ones, or all of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
 
 
 def note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:

@@ -30,10 +30,10 @@ ROOMS = [
     "search",
     "replay",
 ]
-ROOMS += ["reanalyse", "acting", "learning", "training"]
+ROOMS += ["reanalyse", "acting", "learning", "training", "collect"]
 # These look into every room, and no room looks into them: only the command line starts them.
 ONLOOKERS = ["explain", "experiments", "bench", "classroom"]
-COMMAND_LINE = ["doctor", "summary", "collect", "presets_command", "cli", "__main__"]
+COMMAND_LINE = ["doctor", "summary", "presets_command", "cli", "__main__"]
 
 
 def ruff(*arguments):
@@ -90,6 +90,8 @@ def may_use(user, used):
     """Whether a module of room `user` may import a module of room `used`."""
     if used in ("", "__version__", user) or user in COMMAND_LINE:
         return True
+    if (user, used) == ("classroom", "explain"):  # an assignment finds bugs with it
+        return True
     if used not in ROOMS:
         return False
     return user in ("", *ONLOOKERS) or ROOMS.index(used) < ROOMS.index(user)
@@ -99,7 +101,7 @@ def test_the_order_of_rooms_is_told_apart_from_its_opposite():
     assert may_use("search", "networks") and not may_use("networks", "search")
     assert may_use("bench", "training") and not may_use("training", "bench")
     assert may_use("cli", "bench") and not may_use("bench", "cli")
-    assert not may_use("explain", "classroom")
+    assert may_use("classroom", "explain") and not may_use("explain", "classroom")
 
 
 def test_imports_are_seen_in_all_their_spellings():

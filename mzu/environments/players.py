@@ -12,7 +12,15 @@ from functools import partial
 import numpy as np
 
 from mzu.environments.environment import Environment
-from mzu.environments.policies import cartpole, cartpole_swingup, catch, cheetah_run, noisy_policy, random_policy
+from mzu.environments.policies import (
+    cartpole,
+    cartpole_swingup,
+    catch,
+    cheetah_run,
+    noisy_policy,
+    point_mass,
+    random_policy,
+)
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,13 @@ PLAYERS = {
     # Holds the pole up and lets the cart run to the end of the rail, where the pole falls again.
     "dm_control:cartpole-swingup": (
         Player("forgets the cart", partial(cartpole_swingup, gains=(0, 0, 4, 1)), noise=(0.2, 1.0)),
+    ),
+    # All aim beside the target, most of them to the same side; their mean is no good aim either.
+    "dm_control:point_mass-easy": (
+        Player("aims to the right", partial(point_mass, aim=(0.03, 0.0)), 3, noise=(0.1, 0.6), spread=(0, 0.5)),
+        Player("aims above", partial(point_mass, aim=(0.01, 0.03)), 2, noise=(0.1, 0.6), spread=(0, 0.5)),
+        Player("too weak", partial(point_mass, pull=1.0), 1, noise=(0.1, 0.6), spread=(0, 0.5)),
+        Player("random", None, 1, sticky=(0, 0.8)),
     ),
     # Stages of a search for a gait, disturbed: what a policy that learns would have recorded on its way.
     "dm_control:cheetah-run": (

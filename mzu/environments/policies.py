@@ -128,6 +128,12 @@ def cartpole_swingup(observation, pump=0.05, spring=0.15, damping=0.1, gains=GAI
     return np.float32([np.clip(push, -1, 1)])
 
 
+def point_mass(observation, pull=4.0, damping=1.0, aim=(0.0, 0.0)) -> np.ndarray:
+    """DM Control's point_mass-easy: pulled towards the target, or `aim`, by a damped spring. About 700."""
+    place, speed = observation[:2], observation[2:]
+    return np.clip(pull * (np.array(aim) - place) - damping * speed, -1, 1).astype(np.float32)
+
+
 def cheetah_run(observation, stage="late", gain=1.0) -> np.ndarray:
     """DM Control's cheetah-run: tanh of a linear state feedback, whose gait comes from the body's own swinging.
 
@@ -156,5 +162,6 @@ HEURISTICS = {
     "identity_image": identity,
     "identity_continuous": identity_continuous,
     "dm_control:cartpole-swingup": cartpole_swingup,
+    "dm_control:point_mass-easy": point_mass,
     "dm_control:cheetah-run": cheetah_run,
 }

@@ -76,13 +76,12 @@ def interquartile_mean(scores) -> float:
     return float(stats.trim_mean(scores, 0.25, axis=None))
 
 
-def bootstrap_interval(
-    scores, statistic, rng: np.random.Generator, samples: int = 2000, confidence: float = 0.95
-) -> tuple[float, float]:
-    """The range in which `statistic` of other runs like these would lie: stratified percentile bootstrap.
+def bootstrap_interval(scores, statistic, rng: np.random.Generator, samples: int = 2000, confidence: float = 0.95):
+    """(low, high), the range in which `statistic` of other runs like these would lie: stratified percentile bootstrap.
 
     scores [runs, games]. In every sample the runs are drawn anew with replacement, for each game by itself, so that
-    every game stays in (Agarwal et al. 2021). With one run there is nothing to draw from, and that is an error.
+    every game stays in (Agarwal et al. 2021). A statistic of several numbers gives lists of as many. With one run there
+    is nothing to draw from, and that is an error.
     """
     scores = _rows(scores)
     runs, games = scores.shape
@@ -92,8 +91,8 @@ def bootstrap_interval(
         raise ValueError(f"confidence is {confidence} and samples {samples}, but must be in (0, 1) and at least 1")
     drawn = rng.integers(runs, size=(samples, runs, games))
     values = [statistic(np.take_along_axis(scores, rows, axis=0)) for rows in drawn]
-    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0).tolist()
+    return low, high
 
 
 def _rows(scores) -> np.ndarray:

@@ -4,11 +4,11 @@
 byte where the versions in requirements.txt are installed. Who plays: `mzu/environments/players.py`.
 """
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
 from mzu.environments.spaces import Spaces
+from mzu.settings import did_you_mean
 
 FOLDER = Path(__file__).parent / "data"
 
@@ -75,15 +75,23 @@ RECIPES = {
         best_return=493.042,
         is_embedded=False,
     ),
+    "point_mass": Recipe(
+        environment="dm_control:point_mass-easy",
+        episodes=60,
+        seed=0,
+        spaces=Spaces((4,), 2, continuous=True),
+        steps=60000,
+        mean_return=110.703,
+        best_return=537.814,
+        is_embedded=False,
+    ),
 }
 
 
 def recipe(name: str) -> Recipe:
     """The recipe of this name; one sentence where there is none."""
     if name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=1)
-        advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(RECIPES)}"
-        raise ValueError(f"There is no embedded dataset {name!r}; {advice}")
+        raise ValueError(f"There is no embedded dataset {name!r}; {did_you_mean(name, RECIPES)}")
     return RECIPES[name]
 
 

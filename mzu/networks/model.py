@@ -50,6 +50,10 @@ class TabularModel:
         if self.next_state.min() < 0 or self.next_state.max() >= states:
             raise ValueError(f"next_state must hold states 0..{states - 1}, the rows of the tables")
 
+    def __repr__(self) -> str:
+        names = ("next_state", "reward", "logits", "value")
+        return f"TabularModel({', '.join(f'{name}={getattr(self, name).tolist()}' for name in names)})"
+
     def initial(self, observations):
         states = np.asarray(observations, np.int32)
         return states, self.logits[states], self.value[states]

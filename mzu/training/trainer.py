@@ -195,6 +195,7 @@ class Trainer:
 
     def _fill_replay(self) -> None:
         """Plays until there is enough to learn from, and scales the network's input to what was seen."""
+        self._use_weights()
         while len(self.replay) < self.config.replay.start_size:
             self._play(temperature_at(self.config, 0))
         if not self.network.spaces.is_image:

@@ -161,7 +161,7 @@ def test_a_wrong_cell_is_noticed(tmp_path):
     source.write_text("# %% [markdown]\n# # 00. Example\n\n# %%\nx = 1\n")
     assert notebooks.disagreements(source) == ["cell 1 differs in its metadata"]
     source.write_text("# %% [markdown]\n# # 00. Example\n")
-    assert notebooks.disagreements(source) == ["00_example.py has 1 cells, 00_example.ipynb 2"]
+    assert notebooks.disagreements(source) == ["the source has 1 cells, 00_example.ipynb 2"]
 
 
 def test_the_kernel_is_this_interpreter_in_fast_mode_and_an_empty_folder(tmp_path):

@@ -1,5 +1,6 @@
 """The same seed gives the same run, however often it is stopped; what cannot work is refused in a sentence."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -40,6 +41,14 @@ def test_the_same_seed_gives_the_same_run_also_without_a_folder(whole, tmp_path)
     assert_same_state(train(config, again)[0], state)
     if again:
         assert log(again) == log(folder)
+
+
+def test_a_trainer_that_has_learned_can_begin_again_from_its_first_state(tmp_path):
+    with contextlib.closing(Trainer(tiny_config("offline", tmp_path))) as trainer:
+        beginning = trainer.state()
+        first = [trainer.step()["loss"] for _ in range(5)]
+        trainer.restore(beginning)
+        assert [trainer.step()["loss"] for _ in range(5)] == first
 
 
 def test_another_seed_gives_another_beginning():

@@ -1,0 +1,1 @@
+"""The questions of each assignment, one module each."""

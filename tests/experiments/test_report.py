@@ -1,0 +1,123 @@
+"""Tables, figures and the page say what the rows say."""
+
+import dataclasses
+
+import pytest
+from made_experiments import EXPERIMENT, TASK
+
+from mzu.cli import main
+from mzu.experiments import catalogue, page, report, tasks
+from mzu.experiments.catalogue import EXPERIMENTS
+from mzu.experiments.figures import data_digest, draw, read_digest
+from mzu.experiments.page import replace_section, section, write_page
+from mzu.experiments.running import COLUMNS, write_rows
+from mzu.experiments.statistics import Estimate
+from mzu.experiments.tasks import TASKS
+
+
+def row(variant, seed, value, task="tiny", select="policy", checkpoint="final"):
+    known = {"task": task, "variant": variant, "seed": seed, "select": select, "checkpoint": checkpoint, "mean": value}
+    known |= {"episodes": 3, "step": 6, "fresh_steps": 24, "minutes": 0.5, "processor_minutes": 0.75}
+    known["run"] = f"{task}-{seed}-{variant}"
+    return dict.fromkeys(COLUMNS, 0.0) | known
+
+
+def every_row(experiment):
+    """Made-up returns for every cell of an experiment, two seeds."""
+    return [
+        row(variant.name, seed, place + seed / 10, name, kind.select, kind.checkpoint)
+        for name in experiment.tasks
+        for place, variant in enumerate(experiment.variants)
+        for kind in variant.measures
+        for seed in (0, 1)
+    ]
+
+
+ROWS = [row("slow", 0, 2.0), row("slow", 1, 4.0), row("fast", 0, 10.0), row("fast", 1, 10.0)]
+
+
+def test_a_table_by_task_has_means_intervals_and_a_dash_where_nothing_is_known():
+    header, line = report.by_task(EXPERIMENT, {"tiny": TASK}, ROWS)
+    assert header[4:] == ["slow", "fast, policy, final", "fast, search, final", "fast, search, best"]
+    assert line == ["Tiny", "discrete", "2.00", "6.00", "3.00 (2.00 .. 4.00)", "10.0 (10.0 .. 10.0)", "-", "-"]
+
+
+def test_several_tasks_are_summed_up_as_normalised_scores():
+    other = dataclasses.replace(TASK, name="other", title="Other")
+    both = dataclasses.replace(EXPERIMENT, tasks=("tiny", "other"))
+    table = ROWS + [row("fast", seed, 6.0, "other") for seed in (0, 1)]
+    lines = report.by_task(both, {"tiny": TASK, "other": other}, table)
+    assert [line[0] for line in lines[3:]] == ["median, normalised", "mean, normalised", "IQM, normalised"]
+    assert [line[5] for line in lines[3:]] == ["150 % (150 .. 150 %)"] * 3
+
+
+def test_the_grid_has_a_line_for_each_selection():
+    experiment = EXPERIMENTS["ablations"]
+    lines = report.losses_by_selection(experiment, TASKS, every_row(experiment))
+    assert [line[0] for line in lines] == ["action selection", "policy", "value", "search"]
+    assert lines[3][1] == "-" and "%" in lines[3][2]
+
+
+def test_a_number_is_shown_with_its_interval():
+    item = Estimate(0.512, 0.4, 0.6, 5)
+    assert report.shown(item, per_cent=True) == "51 % (40 .. 60 %)"
+    assert report.shown(item) == "0.51 (0.40 .. 0.60)"
+    assert report.shown(dataclasses.replace(item, runs=1)) == "0.51 (one run)"
+    assert report.shown(dataclasses.replace(item, runs=0)) == "-"
+    assert [report.number(value) for value in (1234.5, -12.34, 0.0)] == ["1,234", "-12.3", "0.0"]
+
+
+def test_a_run_that_several_cells_share_costs_once():
+    shared = [row("fast", 0, 1.0), row("fast", 0, 1.0, select="search"), row("fast", 1, 1.0)]
+    assert report.cost(shared) == (2, 1.0, 1.5)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda item: item.name)
+def test_every_experiment_can_be_shown(experiment, tmp_path):
+    table = every_row(experiment)
+    text = section(experiment, TASKS, table, "a.png")
+    assert all(claim.sentence in text for claim in experiment.claims) and experiment.claims
+    assert "The paper, on other data and at another scale" in text and f"mzu reproduce {experiment.name}" in text
+    draw(experiment, TASKS, table, tmp_path / "a.png")
+    assert read_digest(tmp_path / "a.png") == data_digest(experiment, table)
+
+
+def test_a_picture_of_other_numbers_has_another_digest():
+    changed = [ROWS[0] | {"mean": 2.0001}, *ROWS[1:]]
+    assert data_digest(EXPERIMENT, changed) != data_digest(EXPERIMENT, ROWS)
+    slower = [ROWS[0] | {"minutes": 9.0}, *ROWS[1:]]
+    assert data_digest(EXPERIMENT, slower) == data_digest(EXPERIMENT, ROWS)
+
+
+def test_only_what_stands_between_the_markers_is_replaced():
+    text = "before\n<!-- results of a -->\nold\n<!-- end of a -->\nafter \\1\n"
+    assert replace_section(text, "a", "new \\1") == (
+        "before\n<!-- results of a -->\n\nnew \\1\n\n<!-- end of a -->\nafter \\1\n"
+    )
+    with pytest.raises(ValueError, match="no place for b; add the lines <!-- results of b -->"):
+        replace_section(text, "b", "new")
+
+
+@pytest.fixture
+def only_made(monkeypatch):
+    monkeypatch.setitem(tasks.TASKS, "tiny", TASK)
+    for module in (catalogue, page):
+        monkeypatch.setattr(module, "EXPERIMENTS", {"made": EXPERIMENT})
+
+
+def test_the_page_is_renewed_from_the_csvs(tmp_path, only_made, capsys):
+    file = tmp_path / "page.md"
+    file.write_text("# Results\n<!-- results of made -->\n<!-- end of made -->\nWhat we think.\n")
+    write_rows(tmp_path / "results" / "made.csv", ROWS)
+    command = ["reproduce", "--report", "--results", str(tmp_path / "results"), "--page", str(file)]
+    assert main(command) == 0
+    text = file.read_text()
+    assert "| Tiny | discrete |" in text and text.endswith("What we think.\n") and "pictures/results_made.png" in text
+    assert read_digest(tmp_path / "pictures" / "results_made.png") == data_digest(EXPERIMENT, ROWS)
+    assert "made" in capsys.readouterr().out
+    assert main(command) == 0 and file.read_text() == text
+
+
+def test_a_page_that_does_not_exist_is_said(tmp_path):
+    with pytest.raises(ValueError, match="does not exist; run this at the top of a clone"):
+        write_page(tmp_path / "nothing.md")
