@@ -1,40 +1,86 @@
-"""The patients of assignment 6: the corridor of `mzu/explain/toy.py`, with one function that a student may replace.
+"""The patients of assignment 6: the corridor of `mzu/explain/toy.py`, in which one function is wrong.
 
     mzu.explain(patient("A"), episode=0, step=1)          # as it is handed out, with a bug in it
-    mzu.explain(patient("A", read), episode=0, step=1)    # with a function of one's own in its place
+    mzu.explain(patient("A", read), episode=0, step=1)    # with a function of one's own in place of its `read`
 
 Each holds a bug of `mzu/explain/bugs.py`; which one is for the student to find out.
 """
 
 import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from mzu.classroom.checks.find_the_bug import WRONG
-from mzu.explain.bugs import PlainSearch
+from mzu.classroom.checks.find_the_bug import MENDED, SICK_PART, WRONG
+from mzu.explain import bugs
 from mzu.explain.system import System
 from mzu.explain.toy import played, toy_system
 from mzu.reanalyse.stored_game import StoredGame
+from mzu.search import reference
+from mzu.settings import did_you_mean
+
+HEALTHY = {question.name: question.right for question in MENDED} | {"backup": reference.backup}
+SICK = {**WRONG, "P": bugs.backup}
 
 
-def patient(letter: str, function=None) -> System:
-    """The system of this letter; `function` takes the place of the one that is wrong."""
-    if letter not in WRONG:
-        raise ValueError(f"There is no patient {letter!r}; there are {', '.join(WRONG)}")
-    plant = {"A": _reader, "B": _search, "C": _game, "D": _learner, "E": _targets}[letter]
-    return dataclasses.replace(plant(function or WRONG[letter]), name=f"patient {letter}")
+def patient(letter: str, *mended: Callable) -> System:
+    """The system of this letter; each mended function takes the place of the patient's own of the same name."""
+    if letter not in SICK:
+        raise ValueError(f"There is no patient {letter!r}; there are {', '.join(sorted(SICK))}")
+    names = [getattr(function, "__name__", repr(function)) for function in mended]
+    for name in names:
+        if name not in HEALTHY:
+            raise ValueError(f"A patient has no function {name!r}; {did_you_mean(name, list(HEALTHY))}")
+    parts = HEALTHY | {SICK_PART[letter]: SICK[letter]} | dict(zip(names, mended, strict=True))
+    system = _played(parts)
+    learner_step(system)
+    return dataclasses.replace(system, name=f"patient {letter}")
 
 
 def file_record(episode: int) -> dict[str, np.ndarray]:
-    """An episode of the corridor as patient A's file has it: T + 1 rows of what was seen, done and paid."""
+    """An episode of the corridor as the patients' file has it: T + 1 rows of what was seen, done and paid."""
     return _record(toy_system().episodes[episode])
 
 
 def learner_step(system: System) -> None:
-    """Gives all positions of the replay, in any order, the priorities |nu - z| of now."""
+    """Gives all positions of the replay, as one batch in any order, the priorities |nu - z| of now."""
     positions = np.random.default_rng(0).permutation(_positions(system.replay))
     batch = system.replay.at(positions, np.random.default_rng(0))
     system.update(positions, np.abs(batch.search_value[:, 0] - system.targets(batch).values[:, 0]))
+
+
+def _played(parts: dict[str, Callable]) -> System:
+    toy = toy_system()
+    episodes = []
+    for episode in toy.episodes:
+        observations, actions, rewards = parts["read"](_record(episode))
+        arrays = {"observations": observations, "actions": actions, "rewards": np.float32(rewards)}
+        episodes.append(dataclasses.replace(episode, **arrays))
+    replaced = {"add_noise": _on_edges(parts["add_noise"]), "backup": parts["backup"]}
+    system = Patient(**vars(toy) | {"episodes": episodes}, replaced=replaced, parts=parts)
+    return played(system, _game(parts["record_step"]))
+
+
+@dataclass(eq=False)
+class Patient(bugs.PlainSearch):
+    """A system that is made of functions with names."""
+
+    parts: dict[str, Callable] = field(default_factory=dict)
+
+    def targets(self, batch):
+        bootstrap = self.target_values(batch.bootstrap_observations)
+        discount, td_steps = self.config.search.discount, self.config.learning.td_steps
+        ends = batch.steps_left, batch.terminated
+        values = self.parts["value_targets"](batch.rewards, bootstrap, *ends, discount, td_steps)
+        return super().targets(batch)._replace(values=np.float32(values))
+
+    def update(self, positions, priorities):
+        alpha, there = self.config.replay.priority_exponent, _positions(self.replay)
+        table = np.zeros(there.max() + 1)
+        table[there] = [self.replay.priority(position)["to_the_alpha"] for position in there]
+        self.parts["write_back"](table, positions, priorities, alpha)
+        super().update(there, table[there] ** (1 / alpha))
 
 
 def _record(episode) -> dict[str, np.ndarray]:
@@ -45,27 +91,19 @@ def _record(episode) -> dict[str, np.ndarray]:
     }
 
 
-def _reader(read) -> System:
-    system, episodes = toy_system(), []
-    for episode in system.episodes:
-        observations, actions, rewards = read(_record(episode))
-        episodes.append(
-            dataclasses.replace(episode, observations=observations, actions=actions, rewards=np.float32(rewards))
-        )
-    return played(dataclasses.replace(system, episodes=episodes))
+def _on_edges(add_noise):
+    """A function of arrays in place of the search's own, which works on edges."""
 
-
-def _search(add_noise) -> System:
     def on_edges(edges, log_gamma, fraction):
         priors = np.array([edge.prior for edge in edges])
         add_noise(priors, np.array(log_gamma[: len(edges)]), fraction)
         for edge, prior in zip(edges, priors.tolist(), strict=True):
             edge.prior = prior
 
-    return played(PlainSearch(**vars(toy_system()), replaced={"add_noise": on_edges}))
+    return on_edges
 
 
-def _game(record_step) -> System:
+def _game(record_step) -> type[StoredGame]:
     class Game(StoredGame):
         def take(self, action, policy, candidates, value, raw_value):
             names = {"observation": "observations", "action": "actions", "reward": "rewards"}
@@ -77,33 +115,7 @@ def _game(record_step) -> System:
             self.piece = dataclasses.replace(self.piece, **arrays)
             super().take(action, np.float32(kept["policy"]), candidates, float(kept["value"]), raw_value)
 
-    return played(toy_system(), Game)
-
-
-def _learner(write_back) -> System:
-    class Learner(System):
-        def update(self, positions, priorities):
-            alpha, there = self.config.replay.priority_exponent, _positions(self.replay)
-            table = np.zeros(there.max() + 1)
-            table[there] = [self.replay.priority(position)["to_the_alpha"] for position in there]
-            write_back(table, positions, priorities, alpha)
-            super().update(there, table[there] ** (1 / alpha))
-
-    system = Learner(**vars(toy_system()))
-    learner_step(system)
-    return system
-
-
-def _targets(value_targets) -> System:
-    class Targets(System):
-        def targets(self, batch):
-            values = value_targets(
-                batch.rewards, self.target_values(batch.bootstrap_observations), batch.steps_left, batch.terminated,
-                self.config.search.discount, self.config.learning.td_steps,
-            )  # fmt: skip
-            return super().targets(batch)._replace(values=np.float32(values))
-
-    return Targets(**vars(toy_system()))
+    return Game
 
 
 def _positions(replay) -> np.ndarray:

@@ -151,9 +151,8 @@ def flat_result(root: reference.Node, config, record: bool) -> SearchResult:
             if child is not None:
                 tree.edges[place] = (child.index, edge.visits, edge.prior, edge.reward, child.value)
                 tree.nodes[0, child.index] = (child.visits, node.index, k, child.value, child.raw_value)
-    taken = tree.edges[tree.edges["visits"] > 0]
-    q = taken["reward"] + config.discount * taken["value"]
-    tree.bounds[0] = q.min(), q.max()
+    settings = make_settings(config, ALL_ACTIONS, actions)
+    tree.bounds[:] = history.prefix(tree, settings, size - 1).bounds  # of values on the way, which the tree lacks
     visits = tree.edges["visits"][:, ROOT].copy()
     return SearchResult(
         policy=visits / config.num_simulations,
@@ -163,7 +162,7 @@ def flat_result(root: reference.Node, config, record: bool) -> SearchResult:
         prior=tree.edges["prior"][:, ROOT].copy(),
         injected=np.array([-1], np.int32),
         tree=tree,
-        history=history.replay(tree, make_settings(config, ALL_ACTIONS, actions)) if record else None,
+        history=history.replay(tree, settings) if record else None,
     )
 
 

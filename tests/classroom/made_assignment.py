@@ -1,6 +1,8 @@
 """A small assignment for the tests of building and grading: three functions and an answer in words."""
 
+import contextlib
 import copy
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -130,3 +132,13 @@ def changed(notebook, answers: dict[str, str | None], before: str = "", after: s
         if code:
             notebook.cells.insert(place, nbformat.v4.new_code_cell(code))
     return notebook
+
+
+@contextlib.contextmanager
+def victim():
+    """A process that does nothing, for hostile code to act on: what they try must not be tried on anybody else."""
+    with subprocess.Popen(["sleep", "3600"], start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

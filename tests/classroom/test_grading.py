@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -66,13 +67,21 @@ def test_lines_for_ipython_leave_the_rest_of_their_cell_alone():
     assert message == "" and not asked.failed
 
 
+@pytest.fixture
+def victim():
+    """A process for hostile cells to act on: where nothing stops them, they harm nobody else."""
+    with made_assignment.victim() as process:
+        yield process
+
+
+def state_of(process):
+    """What a hostile cell tries to change."""
+    limit = resource.prlimit(process.pid, resource.RLIMIT_CPU)
+    priority = os.getpriority(os.PRIO_PROCESS, process.pid)
+    return process.poll(), limit, priority, os.sched_getaffinity(process.pid)
+
+
 def test_a_cell_that_fails_costs_nothing_else():
-    # Harmless also where nothing stops them: signal 0 does nothing, a child ends at once, what is set was so before,
-    # and the owner of a file hears nothing without O_ASYNC.
-    set_limits_of_the_teacher = (
-        "import os, resource\nteacher, kind = os.getppid(), resource.RLIMIT_CPU\n"
-        "resource.prlimit(teacher, kind, resource.prlimit(teacher, kind))"
-    )
     failing = {
         "import sys; sys.exit(3)": "stops with SystemExit: 3",
         "def again(): again()\nagain()": "stops with RecursionError",
@@ -80,19 +89,11 @@ def test_a_cell_that_fails_costs_nothing_else():
         "this is no Python": "stops with SyntaxError",
         "import os\nif os.fork() == 0: os._exit(0)": "Operation not permitted",
         "import subprocess; subprocess.run(['true'])": "Operation not permitted",
-        "import os; os.kill(os.getppid(), 0)": "Operation not permitted",
-        "import os; os.setpriority(os.PRIO_PROCESS, os.getppid(), os.getpriority(os.PRIO_PROCESS, os.getppid()))": (
-            "Operation not permitted"
-        ),
-        "import os; os.sched_setaffinity(os.getppid(), os.sched_getaffinity(os.getppid()))": "Operation not permitted",
-        "import fcntl, os; fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, os.getppid())": "Operation not permitted",
-        "import fcntl, socket; fcntl.ioctl(socket.socketpair()[0], 0x8901, bytes(4))": "Operation not permitted",
         "input()": "stops with EOFError",
         "import socket; socket.socket(socket.AF_INET)": "stops with PermissionError",
         "import socket; socket.socket(socket.AF_INET6)": "stops with PermissionError",
         "import socket; socket.socket(socket.AF_UNIX)": "stops with PermissionError",
         "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**40, 2**40))": "not allowed to raise",
-        set_limits_of_the_teacher: "stops with PermissionError",
         "open('large', 'wb').write(bytes(80 * 2**20))": "File too large",
     }
     message, asked = judged(*failing, DOUBLE, limits=PATIENT)
@@ -100,6 +101,24 @@ def test_a_cell_that_fails_costs_nothing_else():
     assert set(asked.failed) == set(range(len(failing)))
     for found, how in zip(asked.failed.values(), failing.values(), strict=True):
         assert how in found
+
+
+def test_a_cell_can_neither_end_nor_change_another_process(victim):
+    start = f"import fcntl, os, resource, signal, socket, struct\nvictim = {victim.pid}"
+    attempts = [
+        "os.kill(victim, signal.SIGKILL)",
+        "resource.prlimit(victim, resource.RLIMIT_CPU, (1, 1))",
+        "os.setpriority(os.PRIO_PROCESS, victim, 19)",
+        "os.sched_setaffinity(victim, list(os.sched_getaffinity(victim))[:1])",
+        "fcntl.fcntl(os.pipe()[0], fcntl.F_SETOWN, victim)",
+        "fcntl.ioctl(socket.socketpair()[0], 0x8901, struct.pack('i', victim))",
+    ]
+    before = state_of(victim)
+    message, asked = judged(start, *attempts, DOUBLE, limits=PATIENT)
+    assert message == "" and state_of(victim) == before
+    assert set(asked.failed) == set(range(1, len(attempts) + 1))
+    for found in asked.failed.values():
+        assert "stops with PermissionError" in found
 
 
 def test_root_grades_without_the_rights_of_root():
@@ -171,7 +190,7 @@ def test_all_calls_of_a_check_share_one_time_limit_and_all_cells_ten():
 
 
 @needs_landlock
-def test_files_of_others_can_be_neither_read_nor_written(tmp_path):
+def test_files_of_others_can_be_neither_read_nor_written(tmp_path, victim):
     secret = tmp_path / "grades.csv"
     secret.write_text("student,points\nanna,6\n")
     attempts = [
@@ -187,8 +206,8 @@ def test_files_of_others_can_be_neither_read_nor_written(tmp_path):
         "os.mkdir(path + '.folder')",
         "os.listdir(os.path.dirname(path))",
         "shutil.copy(path, 'copy')",
-        "open(f'/proc/{os.getppid()}/environ').read()",
-        "open(f'/proc/{os.getppid()}/cmdline').read()",
+        f"open('/proc/{victim.pid}/environ').read()",
+        f"open('/proc/{victim.pid}/cmdline').read()",
     ]
     start = f"import os, shutil\npath = {str(secret)!r}\nopen('own', 'w').close()"
     _, asked = judged(start, *attempts, DOUBLE, limits=PATIENT)
@@ -201,18 +220,19 @@ def test_files_of_others_can_be_neither_read_nor_written(tmp_path):
 
 
 @needs_landlock
-def test_the_installed_checks_can_be_read_but_not_changed():
-    path = sys.modules["mzu.classroom.question"].__file__
-    before, mode = grading.fingerprint(), os.stat(path).st_mode
+def test_the_installed_checks_can_be_read_but_not_changed(tmp_path):
+    script = tmp_path / "script"
+    script.touch(mode=0o600)
+    before = grading.fingerprint()
     message, asked = judged(
-        "import os, mzu.classroom.question as module\nos.chmod(module.__file__, 0o777)",
-        "open(module.__file__, 'a').write('# mine')",
+        f"import os, mzu.classroom.question as module\nos.chmod({str(script)!r}, 0o777)",
+        "open(module.__file__, 'r+').close()",  # writes nothing, also where it may
         "module.judge = module.same = lambda *given: True",
         "def double(number): return 0",
         limits=PATIENT,
     )
     assert list(asked.failed) == [1] and "PermissionError" in asked.failed[1]
-    assert os.stat(path).st_mode == mode and grading.fingerprint() == before
+    assert script.stat().st_mode & 0o777 == 0o600 and grading.fingerprint() == before
     assert "is not right yet" in message
 
 

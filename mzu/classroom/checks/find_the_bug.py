@@ -1,7 +1,7 @@
 """Assignment 6: five wrong functions, to be found with the target explainer and mended.
 
-`WRONG` has the functions as they are handed out, each a bug of the gallery (`mzu/explain/bugs.py`) in a few lines; the
-notebook shows the same lines. `mzu/classroom/patients.py` plants them in a system.
+`WRONG` has the functions that the patients use, each a bug of the gallery (`mzu/explain/bugs.py`) in a few lines. The
+notebook does not show them: what they do is seen in the numbers. `mzu/classroom/patients.py` plants them in a system.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from mzu.replay.returns import n_step_returns
 from mzu.replay.trace import SearchTrace
 from mzu.search.reference import Edge, add_noise
 
-# A: reading data ----------------------------------------------------------------------------------------------------
+# Reading data ---------------------------------------------------------------------------------------------------------
 
 
 def wrong_read(record):
@@ -62,8 +62,8 @@ def _random_record(rng) -> tuple:
 
 
 READ = Question(
-    number="6.1",
-    title="patient A, mended",
+    number="6.7",
+    title="Reading a file",
     points=2,
     name="read",
     right=read,
@@ -85,7 +85,7 @@ READ = Question(
 )
 
 
-# B: searching -------------------------------------------------------------------------------------------------------
+# Searching ------------------------------------------------------------------------------------------------------------
 
 
 def wrong_add_noise(priors, log_gamma, fraction):
@@ -139,8 +139,8 @@ def _random_noise(rng, i: int) -> tuple:
 
 
 ADD_NOISE = Question(
-    number="6.3",
-    title="patient B, mended",
+    number="6.8",
+    title="Noise at the root",
     points=2,
     name="add_noise",
     right=add_noise_to_array,
@@ -175,7 +175,7 @@ ADD_NOISE = Question(
 )
 
 
-# C: recording -------------------------------------------------------------------------------------------------------
+# Recording what the search found --------------------------------------------------------------------------------------
 
 
 def wrong_record_step(stored, found):
@@ -242,8 +242,8 @@ def _random_step(rng) -> tuple:
 
 
 RECORD_STEP = Question(
-    number="6.5",
-    title="patient C, mended",
+    number="6.9",
+    title="What the replay keeps",
     points=2,
     name="record_step",
     right=record_step,
@@ -273,7 +273,7 @@ RECORD_STEP = Question(
 )
 
 
-# D: the replay ------------------------------------------------------------------------------------------------------
+# The replay -----------------------------------------------------------------------------------------------------------
 
 
 def wrong_write_back(table, positions, priorities, alpha):
@@ -324,8 +324,8 @@ def _random_batch(rng, i: int) -> tuple:
 
 
 WRITE_BACK = Question(
-    number="6.7",
-    title="patient D, mended",
+    number="6.11",
+    title="Writing priorities back",
     points=2,
     name="write_back",
     right=write_back,
@@ -349,7 +349,7 @@ WRITE_BACK = Question(
 )
 
 
-# E: targets ---------------------------------------------------------------------------------------------------------
+# Making targets -------------------------------------------------------------------------------------------------------
 
 
 def wrong_value_targets(rewards, bootstrap_values, steps_left, terminated, discount, td_steps):
@@ -415,8 +415,8 @@ def _random_targets(rng) -> tuple:
 
 
 VALUE_TARGETS = Question(
-    number="6.9",
-    title="patient E, mended",
+    number="6.10",
+    title="Targets of a batch",
     points=2,
     name="value_targets",
     right=n_step_returns,
@@ -462,15 +462,61 @@ VALUE_TARGETS = Question(
 )  # fmt: skip
 
 
+# Which part of which patient ----------------------------------------------------------------------------------------
+
+MENDED = (READ, ADD_NOISE, RECORD_STEP, VALUE_TARGETS, WRITE_BACK)
 WRONG = {
     "A": wrong_read,
-    "B": wrong_add_noise,
-    "C": wrong_record_step,
-    "D": wrong_write_back,
+    "B": wrong_write_back,
+    "C": wrong_add_noise,
+    "D": wrong_record_step,
     "E": wrong_value_targets,
 }
-QUESTIONS = (READ, ADD_NOISE, RECORD_STEP, WRITE_BACK, VALUE_TARGETS)
+# P is the one to practise on.
+SICK_PART = {"P": "backup"} | {letter: wrong.__name__.removeprefix("wrong_") for letter, wrong in WRONG.items()}
+
+
+def diagnosis(letter):
+    return SICK_PART[letter]
+
+
+def _confused(**parts):
+    """A mistaken `diagnosis`: for some letters another part."""
+    return lambda letter: parts.get(letter, SICK_PART[letter])
+
+
+DIAGNOSIS = Question(
+    number="6.6",
+    title="All diagnoses",
+    points=2,
+    name="diagnosis",
+    right=diagnosis,
+    examples=(("P",),),
+    # A message shows what would have been right, so the letters that count are hidden ones; their order is no secret.
+    more=lambda rng: [(letter,) for letter in rng.permutation(list(WRONG)).tolist()],
+    mistakes={
+        "where a sum of the backup is wrong, the scores that led there can be right; work the first wrong number out": (
+            _confused(P="select")
+        ),
+        "an n-step sum can be right with rewards that are wrong: go back to where they were read": _confused(
+            A="value_targets"
+        ),
+        "the model's rewards are right, so stored ones that do not fit were read wrongly": _confused(A="loss"),
+        "p is worked out well; it is another position's p that the replay holds": _confused(B="priority"),
+        "P and the weight follow from the p^alpha of the replay, which is wrong already": _confused(B="weight"),
+        "the scores are right for the priors that they read; these are not the ones that Root works out": _confused(
+            C="select"
+        ),
+        "a loss is as right as what the replay holds: the model was unrolled with an action that was never taken": (
+            _confused(D="loss")
+        ),
+        "the episode is as it was walked, only the replay's copy is not": _confused(D="read"),
+        "each loss belongs to its own row; it is a target that changes with the rows beside it": _confused(E="loss"),
+    },
+)
+
+QUESTIONS = (DIAGNOSIS, *MENDED)
 WRITTEN = tuple(
-    WrittenQuestion(f"6.{2 * number}", f"patient {letter}, in words", points=2)
+    WrittenQuestion(f"6.{number}", f"Patient {letter}, in words", points=2)
     for number, letter in enumerate(WRONG, start=1)
 )
