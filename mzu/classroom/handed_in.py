@@ -98,11 +98,11 @@ def defines(code: str, name: str) -> bool:
 
 
 def code_of(notebook, question: Question) -> str:
-    """What was written for a question: the cell of its number, else the last one that defines its function, else ""."""
+    """What counts for a question: the last cell that defines its function, else the cell of its number, else ""."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     named = [cell.source for cell in cells if grade_id(cell) == question.number.replace(".", "-")]
     defining = [cell.source for cell in cells if defines(cell.source, question.name)]
-    return (named or defining[-1:] or [""])[0]
+    return ["", *named, *defining][-1]
 
 
 def borrowed(notebook, questions: tuple[Question, ...]) -> list[str]:
@@ -117,6 +117,6 @@ def borrowed(notebook, questions: tuple[Question, ...]) -> list[str]:
 
 
 def words_of(notebook, number: str) -> str:
-    """The written answer of a question; "" where there is none."""
+    """The written answer of a question, the last one where its cell was copied; "" where there is none."""
     found = [cell.source for cell in notebook.cells if grade_id(cell) == f"{number.replace('.', '-')}-words"]
-    return found[0] if found and found[0].strip() != TEXT_STUB else ""
+    return ["", *(text for text in found if text.strip() != TEXT_STUB)][-1]

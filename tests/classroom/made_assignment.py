@@ -134,9 +134,20 @@ def changed(notebook, answers: dict[str, str | None], before: str = "", after: s
     return notebook
 
 
+def with_a_copy(notebook, grade_id: str, code: str):
+    """A copy with one cell twice, as copy and paste make it; the second one holds `code`."""
+    notebook = copy.deepcopy(notebook)
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
+    place = names.index(grade_id)
+    pasted = copy.deepcopy(notebook.cells[place])
+    pasted.source, pasted.id = code, f"{pasted.id}-copy"
+    notebook.cells.insert(place + 1, pasted)
+    return notebook
+
+
 @contextlib.contextmanager
 def victim():
-    """A process that does nothing, for hostile code to act on: what they try must not be tried on anybody else."""
+    """A process that does nothing, for hostile code to act on: nobody else is to be harmed where nothing stops it."""
     with subprocess.Popen(["sleep", "3600"], start_new_session=True) as process:
         try:
             yield process

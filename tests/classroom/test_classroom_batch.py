@@ -15,9 +15,18 @@ from mzu.classroom import build, grading
 TIME_LIMIT = 2
 
 WRONG_SUM = "def discounted(rewards, discount):\n    {}"
+# Answers to all requests that may come, on whatever is open; the form is that of `plain_values.py`.
+FORGED = """import json, os
+    for number in range(1, 200):
+        answer = {"dict": [["number", number], ["result", 2], ["arguments", {"tuple": [1]}], ["points", 99]]}
+        data = json.dumps(answer).encode()
+        for descriptor in range(3, 20):
+            try: os.write(descriptor, len(data).to_bytes(8) + data)
+            except OSError: pass
+    return 2 * number"""
 
 
-def submissions(solved, student, out, folder):
+def submissions(solved, student, out, folder, victim):
     """{student: (notebook or text, points of 9.1, 9.2 and 9.3, words of the page)}"""
 
     def with_cells(answers=None, **cells):
@@ -61,15 +70,23 @@ def submissions(solved, student, out, folder):
         # what goes wrong by itself
         "mia": (with_cells(before="while True: pass"), (2, 3, 1), "did not end within 2 seconds"),
         "ned": (double("while True: pass"), (0, 3, 1), "did not end within 2 seconds"),
-        "olga": (with_cells(before="import sys; sys.exit()"), (2, 3, 1), ""),
+        "olga": (
+            with_cells({"9-1": None}, after="def double(number):\n    return number + number  # typed again"),
+            *((2, 3, 1), "# typed again"),
+        ),
         "paul": (double("import os; os._exit(0)"), (0, 3, 1), "ends its process"),
         "quinn": (with_cells(before="import ctypes; ctypes.string_at(0)"), (2, 3, 1), "SIGSEGV"),
-        "rosa": (with_cells(before="held = [bytearray(2**28) for _ in range(99)]"), (2, 3, 1), ""),
-        "sam": (double("return [0] * 10**12"), (0, 3, 1), "MemoryError"),
-        "tara": (double("return double(number)"), (0, 3, 1), "RecursionError"),
+        "rosa": (with_cells(before="held = [bytearray(2**28) for _ in range(12)]"), (2, 3, 1), ""),
+        "sam": (
+            made_assignment.with_a_copy(solved, "9-1", "def double(number):\n    return number ** 2  # pasted"),
+            *((0, 3, 1), "# pasted"),
+        ),
         "udo": (double("print('flood ' * 10**6); return 2 * number"), (2, 3, 1), ""),
         "vera": ('{"cells": [', (0, 0, 0), "not a valid notebook"),
-        "will": ("", (0, 0, 0), "not a valid notebook"),
+        "will": (
+            made_assignment.with_a_copy(student, "9-1", "def double(number):\n    return 2 * number  # pasted"),
+            *((2, 0, 0), "# pasted"),
+        ),
         "xenia": (nbformat.v4.new_notebook(), (0, 0, 0), "double is not defined; its cell is missing"),
         "yuri": (other, (0, 0, 0), "its cells are of 3_targets, not of 9_made"),
         # what is meant badly
@@ -77,25 +94,27 @@ def submissions(solved, student, out, folder):
         "ward": (double(f"open({grades!r}, 'a').write('ward,9_made,99'); return 0"), (0, 3, 1), "PermissionError"),
         "bea": (double(f"return len(open({neighbour!r}).read())"), (0, 3, 1), "PermissionError"),
         "carl": (
-            with_cells({"9-1": f"{cheat}def double(number):\n    open(checks.__file__, 'a').write('#'); return 0"}),
+            # Opened and not written to: nothing would change where nothing stops it.
+            with_cells({"9-1": f"{cheat}def double(number):\n    open(checks.__file__, 'r+').close(); return 0"}),
             *((0, 3, 1), "PermissionError"),
         ),
         "dirk": (
             double("import urllib.request as u; return u.urlopen('http://127.0.0.1:9')"),
             *((0, 3, 1), "Operation not permitted"),  # refused by the filter, not by an empty port
         ),
+        "tara": (double(FORGED), (0, 0, 0), "is not right yet"),
         "eva": (with_cells(before="import os\nif os.fork() == 0: os._exit(0)"), (2, 3, 1), ""),
-        "finn": (double("import os; os.kill(os.getppid(), 0)"), (0, 3, 1), "PermissionError"),
+        "finn": (double(f"import os; os.kill({victim.pid}, 9); return 2 * number"), (0, 3, 1), "PermissionError"),
     }
 
 
 @pytest.fixture(scope="module")
 def batch(tmp_path_factory):
     folder, out = tmp_path_factory.mktemp("handed_in"), tmp_path_factory.mktemp("out") / "grades"
-    with pytest.MonkeyPatch.context() as monkeypatch:
+    with pytest.MonkeyPatch.context() as monkeypatch, made_assignment.victim() as victim:
         made_assignment.install(monkeypatch)
         source = made_assignment.write_source(tmp_path_factory.mktemp("assignments"))
-        handed = submissions(build.source_notebook(source), build.student_notebook(source), out, folder)
+        handed = submissions(build.source_notebook(source), build.student_notebook(source), out, folder, victim)
         for name, (content, *_) in handed.items():
             text = content if isinstance(content, str) else nbformat.writes(content)
             (folder / f"{name}.ipynb").write_text(text)
@@ -103,7 +122,7 @@ def batch(tmp_path_factory):
         command = ["grade", str(folder), "--assignment", "9_made", "--out", str(out)]
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             status = cli.main([*command, "--time-limit", str(TIME_LIMIT), "--memory-limit", "1"])
-        assert status == 0 and grading.fingerprint() == before
+        assert status == 0 and grading.fingerprint() == before and victim.poll() is None
     return handed, out, printed.getvalue()
 
 
@@ -137,8 +156,8 @@ def test_the_summary_says_who_got_what_and_what_is_missing_most_often(batch):
     _, _, printed = batch
     lines = printed.splitlines()
     assert "emil      0    3    1     4/6" in lines
-    assert "9.2 A discounted sum: 23 of 32 got it" in lines
-    assert "    missing most often (1): twice means two times, not a square" in lines
+    assert "9.2 A discounted sum: 22 of 32 got it" in lines
+    assert "    missing most often (2): twice means two times, not a square" in lines
     assert any(line.startswith("yuri ") and line.endswith("not of 9_made") for line in lines)
 
 
