@@ -17,6 +17,7 @@ from mzu.explain import bugs
 from mzu.explain.system import System
 from mzu.explain.toy import played, toy_system
 from mzu.reanalyse.stored_game import StoredGame
+from mzu.replay.replay import Batch
 from mzu.search import reference
 from mzu.settings import did_you_mean
 
@@ -41,6 +42,15 @@ def patient(letter: str, *mended: Callable) -> System:
 def file_record(episode: int) -> dict[str, np.ndarray]:
     """An episode of the corridor as the patients' file has it: T + 1 rows of what was seen, done and paid."""
     return _record(toy_system().episodes[episode])
+
+
+def batch_of(system: System, *places: tuple[int, int]) -> Batch:
+    """What the learner gets if it draws these positions, each an episode and a step."""
+    length = system.config.replay.segment_length
+    segments = [-(-len(episode) // length) for episode in system.episodes]  # the last one of each may be shorter
+    starts = length * np.cumsum([0, *segments])
+    positions = np.array([starts[episode] + step for episode, step in places])
+    return system.replay.at(positions, np.random.default_rng(0))
 
 
 def learner_step(system: System) -> None:

@@ -1,4 +1,4 @@
-"""Atari under the rules of the paper (section "Offline RL", appendix "Evaluation") and of RL Unplugged.
+"""Atari under the rules of the paper (section "MuZero Unplugged", appendix "Evaluation") and of RL Unplugged.
 
     sticky actions   with probability 0.25 the emulator repeats the previous action, decided anew for every frame
     frame skip       4 frames per step, rewards added up; the observation is the maximum of the last two frames

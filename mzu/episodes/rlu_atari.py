@@ -1,4 +1,4 @@
-"""RL Unplugged, Atari, ordered episodes: read and written (paper, section "Offline RL").
+"""RL Unplugged, Atari, ordered episodes: read and written (paper, section "MuZero Unplugged").
 
 Files `atari_episodes_ordered/<Game>/run_<r>-<i>-of-00050`: GZIP TFRecord, one record is one episode: T frames (PNG,
 84x84 grey), T actions of the game's minimal set, T rewards clipped to [-1, 1], T discounts. Notebook 09_real_data.

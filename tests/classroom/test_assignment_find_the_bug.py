@@ -14,7 +14,7 @@ from mzu.classroom.assignments import ASSIGNMENTS
 from mzu.classroom.checks.find_the_bug import DIAGNOSIS, MENDED, QUESTIONS, SICK_PART, WRITTEN, WRONG
 from mzu.classroom.command import FOLDER
 from mzu.classroom.notebooks import read_source
-from mzu.classroom.patients import file_record, learner_step, patient
+from mzu.classroom.patients import batch_of, file_record, learner_step, patient
 from mzu.explain import bugs
 from mzu.explain.explanation import difference, explain_position
 from mzu.explain.toy import toy_system
@@ -106,11 +106,20 @@ def test_what_was_written_back_tells_a_mix_up_everywhere_from_a_leak_at_the_ends
     assert differing(patient("A")) == differing(patient("B", solution("B"))) == []
 
 
-def test_the_leak_of_patient_e_is_what_the_notebook_says():
+def test_a_batch_holds_the_positions_that_are_asked_for():
+    system = patient("A", solution("A"))
+    batch = batch_of(system, *PLACES)
+    for row, (number, step) in enumerate(PLACES):
+        episode = system.episodes[number]
+        assert batch.observations[row] == episode.observations[step]
+        assert batch.actions[row, 0] == episode.actions[step] and batch.rewards[row, 0] == episode.rewards[step]
+
+
+def test_the_leak_of_patient_e_is_what_the_solution_says():
     system = patient("E")
-    alone = system.targets(system.replay.at(np.array([21]), np.random.default_rng(0))).values[0]
+    alone = system.targets(batch_of(system, (2, 1))).values[0]
     assert alone.tolist() == [step["target"] for step in explain_position(system, 2, 1).value_target["steps"]]
-    beside = system.targets(system.replay.at(np.array([0, 21]), np.random.default_rng(0))).values[1]
+    beside = system.targets(batch_of(system, (0, 0), (2, 1))).values[1]
     assert beside - alone == pytest.approx([0.81 * 1.2, 0.81 * 0.8, 0.81 * 1.2])
 
 

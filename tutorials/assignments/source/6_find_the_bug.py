@@ -30,10 +30,12 @@
 # | cell | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 # |---|---|---|---|---|---|---|---|
 # | what lies there | 0 | 0.3 | -0.4 | 0.6 | -0.2 | 0.1 | 2 |
+# | the network's value | 0.9 | 1.1 | 1.5 | 1.3 | 1.6 | 1.8 | 0.4 |
+# | the target network's value | 0.7 | 0.8 | 1.2 | 1.2 | 1.3 | 1.6 | 0.5 |
 #
 # So to go from cell 0 to cell 1 earns $0.3 - 0.1 = 0.2$. The observation is the number of the cell. Tables take
 # the place of the networks: the model's moves and rewards are **right**, its policy and values those of a
-# network that has learned for a while. The settings: 16 simulations, discount 0.9, $n = 2$ TD steps, 2 unrolled
+# network that has learned for a while (it does not know yet that nothing follows after cell 6). The settings: 16 simulations, discount 0.9, $n = 2$ TD steps, 2 unrolled
 # steps, noise fraction 0.25, segments of 4 positions, $\alpha = \beta = 1$, and a tenth of each batch drawn uniformly.
 #
 # **The episodes.** There are three, with the same walks in all patients: episode 0 goes through the cells 0, 1,
@@ -45,14 +47,14 @@
 # **The parts.** A patient is made of these functions, in the order in which data pass through them. Nine of the ten are
 # right.
 #
-# | part | what it does | seen in |
+# | part | what it does | look at |
 # |---|---|---|
 # | `read` | a record of the file -> observations, actions, rewards | Position |
 # | `add_noise` | mixes noise into the priors of the root, before the first simulation | Root, Simulation 1 |
 # | `select` | pUCT: the scores, and which action a simulation takes | Simulation |
-# | `backup` | carries the value of a new leaf to the root | Simulation, Tree, Result |
+# | `backup` | carries the value of a new leaf to the root | Simulation, Result |
 # | `record_step` | what the replay keeps of a position that was searched again | Policy target, Loss |
-# | `value_targets` | the targets $z$ of a batch of positions | Value target |
+# | `value_targets` | the targets $z$ of a batch of positions | Value target, Priority |
 # | `priority` | $p = |\nu - z|$ | Priority |
 # | `write_back` | writes the $p^\alpha$ of a batch into the replay, position by position | Priority |
 # | `weight` | the probability $P$ to be drawn, and the importance weight | Priority |
@@ -62,8 +64,12 @@
 # `print` shows all of it, and begins with what the checks of the explainer find implausible. That is the right
 # tool for work, and the wrong one for practice: the checks know these bugs. So look at the numbers first.
 # `show` prints all sections without the verdict, or those that you name: Position, Root, Simulation 1 (or 2, 3, 16), Tree,
-# Result, Policy target, Value target, Priority, Loss, Change. An explanation that is the last line of a cell shows itself as a
-# page, pictures and verdict included.
+# Result, Policy target, Value target, Priority, Loss, Change. For each patient
+#
+# 1. go through the sections in their order, and ask of each number whether you can get it from the ones before it, or
+#    from what you know of the corridor. What comes later is wrong for the sake of what came first;
+# 2. where you have a suspicion, look at other positions: is it everywhere, or only somewhere?
+# 3. name the first number that has no good reason, and work out what it should be.
 #
 # **Whose numbers are these?** Some the explainer works out by itself, from their definitions; others are what the patient really
 # did. Where both stand side by side, they should be equal.
@@ -73,17 +79,20 @@
 # | Position | | the episode, as it was read |
 # | Root | noise and prior | visits, q, policy |
 # | Simulation | terms and scores; returns and values of the way back | the priors that it read, what was chosen, the leaf |
-# | Tree, Result | | the tree that the search left |
-# | Policy target, Value target | the terms of each sum | the policies; the targets that the learner is given, for a batch of this position alone |
-# | Priority | p now | p^alpha, P and weight, from the replay |
+# | Tree | values, from the leaves | visits, priors, rewards |
+# | Result | | the policy and the value $\nu$ that the search came to |
+# | Policy target, Value target | the terms of each sum | the targets that the learner is given, for a batch of this position alone |
+# | Priority | p now | $\nu$ of the replay; p^alpha, P and weight, from the replay |
 # | Loss | | predictions, targets and losses, from what the replay holds |
 #
-# For each patient
+# Root to Result are a search of now. Policy target to Loss are about the search that filled the replay, which had other noise:
+# its policy and its $\nu$ may differ, and *Change* shows both. A segment keeps the search's results of its own positions only;
+# a step beyond it is "not searched" there. In the table of the loss, row $k$ is $k$ steps further: the model was unrolled with the
+# actions that the replay holds. Its last four columns are the value and its target, the reward and its target.
 #
-# 1. go through the sections in their order, and ask of each number whether you can get it from the ones before it, or
-#    from what you know of the corridor. What comes later is wrong for the sake of what came first;
-# 2. where you have a suspicion, look at other positions: is it everywhere, or only somewhere?
-# 3. name the first number that has no good reason, and work out what it should be.
+# **A batch.** An explanation is about one position. `batch_of(system, (0, 0), (2, 1))` is what the learner gets if it draws step 0 of episode 0
+# and step 1 of episode 2: a batch of two rows. `batch.actions` [B, 2], `batch.rewards` and `batch.search_value` are what the
+# replay holds from each position on, and `system.targets(batch).values` [B, 3] the targets $z$ at $t$, $t + 1$ and $t + 2$.
 #
 # The first import takes a while.
 
@@ -100,7 +109,7 @@ from mzu.quiet import import_tensorflow
 import_tensorflow()
 
 import mzu.explain
-from mzu.classroom.patients import file_record, patient
+from mzu.classroom.patients import batch_of, file_record, patient
 
 VERDICT = ("Implausible", "Checks")
 
@@ -139,16 +148,22 @@ show(mzu.explain(patient("P"), episode=2, step=0), "Simulation 16 ", "Result")
 # to a value of 1.764. But the value that the search came to, $\nu$, is 1.025. Both are said to be the mean of what the simulations
 # brought to the root. The first is worked out from the leaves, so it is the second that has no good reason, and the part that
 # carries values to the root is to blame: `backup`. (The choices are wrong, too, but for the sake of these values: `select` is
-# well.) The tree as a picture says the same: the value of a node should lie between its own raw value and what its ways on are
-# worth, reward plus 0.9 times value.
+# well.) This is the tree as it should have been valued along the same paths:
 
 # %% nbgrader={"grade": false, "grade_id": "6-P-tree", "locked": true, "schema_version": 3, "solution": false, "task": false}
 mzu.explain(patient("P"), episode=2, step=0).tree_picture()
 
 # %% [markdown]
+# A batch of two positions, which P makes as it should:
+
+# %% nbgrader={"grade": false, "grade_id": "6-P-batch", "locked": true, "schema_version": 3, "solution": false, "task": false}
+system = patient("P")
+batch = batch_of(system, (0, 0), (2, 1))
+print("actions\n", batch.actions)
+print("targets\n", system.targets(batch).values)
+
+# %% [markdown]
 # ## Patient A
-#
-# Patient A thinks little of the last step of an episode, though it earns more than all others together.
 
 # %% nbgrader={"grade": false, "grade_id": "6-A-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
 show(mzu.explain(patient("A"), episode=0, step=1))
@@ -157,7 +172,7 @@ show(mzu.explain(patient("A"), episode=0, step=1))
 # ## Question 6.1: Patient A, in words (2 points)
 #
 # In two to five sentences: which number of which section, at which position, is the first that is wrong, and what
-# should it be? Which part made it, and what does that part do in place of what it should? What does that do to learning?
+# should it be? Which part made it, and what does it seem to do in place of what it should? What does that do to learning?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "6-1-words", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # *Position*, episode 0, step 0: the reward is 0, but going right from cell 0 earns 0.2; step 1 shows that 0.2
@@ -167,17 +182,15 @@ show(mzu.explain(patient("A"), episode=0, step=1))
 
 # %% [markdown]
 # ## Patient B
-#
-# Patient B learns more slowly than with positions that are drawn uniformly.
 
 # %% nbgrader={"grade": false, "grade_id": "6-B-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
-show(mzu.explain(patient("B"), episode=0, step=1))
+show(mzu.explain(patient("B"), episode=1, step=2))
 
 # %% [markdown]
 # ## Question 6.2: Patient B, in words (2 points)
 #
 # In two to five sentences: which number of which section, at which position, is the first that is wrong, and what
-# should it be? Which part made it, and what does that part do in place of what it should? What does that do to learning?
+# should it be? Which part made it, and what does it seem to do in place of what it should? What does that do to learning?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "6-2-words", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # *Priority*, episode 0, step 0: the replay has p^alpha = 0.914, but p is 0.229 now, and since the learner has just written
@@ -188,8 +201,6 @@ show(mzu.explain(patient("B"), episode=0, step=1))
 
 # %% [markdown]
 # ## Patient C
-#
-# Patient C settles early on what its policy does already, with every seed.
 
 # %% nbgrader={"grade": false, "grade_id": "6-C-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
 show(mzu.explain(patient("C"), episode=0, step=0))
@@ -198,7 +209,7 @@ show(mzu.explain(patient("C"), episode=0, step=0))
 # ## Question 6.3: Patient C, in words (2 points)
 #
 # In two to five sentences: which number of which section, at which position, is the first that is wrong, and what
-# should it be? Which part made it, and what does that part do in place of what it should? What does that do to learning?
+# should it be? Which part made it, and what does it seem to do in place of what it should? What does that do to learning?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "6-3-words", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # *Simulation 1*, episode 0, step 0: action 2 has prior 0.5405 at the root, the policy's own; *Root* says that with noise it
@@ -208,9 +219,6 @@ show(mzu.explain(patient("C"), episode=0, step=0))
 
 # %% [markdown]
 # ## Patient D
-#
-# Patient D has a model that gets worse the longer it learns. (In the table of the loss, row $k = 1$ is one step further: the
-# model was unrolled with the action that the replay has for this step, and its reward is the one that this action earns.)
 
 # %% nbgrader={"grade": false, "grade_id": "6-D-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
 show(mzu.explain(patient("D"), episode=0, step=2))
@@ -219,7 +227,7 @@ show(mzu.explain(patient("D"), episode=0, step=2))
 # ## Question 6.4: Patient D, in words (2 points)
 #
 # In two to five sentences: which number of which section, at which position, is the first that is wrong, and what
-# should it be? Which part made it, and what does that part do in place of what it should? What does that do to learning?
+# should it be? Which part made it, and what does it seem to do in place of what it should? What does that do to learning?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "6-4-words", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # *Loss*, episode 0, step 2, k = 1: the predicted reward is 0.5, but the model, whose rewards are right, should predict 0.2 for
@@ -230,36 +238,20 @@ show(mzu.explain(patient("D"), episode=0, step=2))
 
 # %% [markdown]
 # ## Patient E
-#
-# Patient E has values near the end of episodes that never come to rest, though nothing there is random. Its last step of
-# episode 2, from cell 5 to cell 6, reward 1.9, the end:
 
 # %% nbgrader={"grade": false, "grade_id": "6-E-look", "locked": true, "schema_version": 3, "solution": false, "task": false}
-show(mzu.explain(patient("E"), episode=2, step=1))
-
-# %% [markdown]
-# An explanation is about one position, a batch of one row. The learner gets many rows at once. `replay.at(numbers, rng)` makes
-# the batch of the positions with these numbers. Number 0 is step 0 of episode 0; the replay counts in segments of 4 places
-# (episode 0 has three of them, episode 1 two), so step 1 of episode 2, our position, is number $5 \cdot 4 + 1 = 21$. With
-# `batch = system.replay.at(np.array([21]), np.random.default_rng(0))` you can ask for `system.targets(batch).values` [B, 3],
-# the targets $z$ at $t$, $t + 1$ and $t + 2$; for `system.weighted(np.ones(1), batch)`; or for
-# `system.losses(batch, system.targets(batch))`. Here is room for experiments:
-
-# %%
-system = patient("E")
-batch = system.replay.at(np.array([21]), np.random.default_rng(0))
-print(system.targets(batch).values)
+show(mzu.explain(patient("E"), episode=2, step=0))
 
 # %% [markdown]
 # ## Question 6.5: Patient E, in words (2 points)
 #
 # In two to five sentences: which number of which section, at which position, is the first that is wrong, and what
-# should it be? Which part made it, and what does that part do in place of what it should? What does that do to learning?
+# should it be? Which part made it, and what does it seem to do in place of what it should? What does that do to learning?
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "6-5-words", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
-# *Priority*, episode 2, step 1: the replay has p^alpha = 0.737, but p is 0.235 now; it is so at the last two steps of the
+# *Priority*, episode 2, step 1: the replay has p^alpha = 0.737, but p is 0.235 now; it is so in the last two steps of the
 # episodes that terminate, and nowhere else. Alone in its batch the position has the targets 1.9, 0, 0; behind position 0, in
-# the batch [0, 21], it has 2.872, 0.648, 0.972. That is too large by 0.972, 0.648 and 0.972, the discounted bootstrap values of
+# the batch of both, it has 2.872, 0.648, 0.972. That is too large by 0.972, 0.648 and 0.972, the discounted bootstrap values of
 # the first row (0.81 * 1.2, 0.81 * 0.8, 0.81 * 1.2). `value_targets` adds what an earlier row left behind where a row has no
 # bootstrap of its own. Targets near the end of an episode depend on chance, on what else is in the batch, and are
 # bootstrapped across the end with values of other games.
