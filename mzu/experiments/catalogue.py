@@ -73,8 +73,8 @@ AUTOMATIC_WIDTH = ("network.width=auto",)
 CONTROL = Experiment(
     name="control",
     title="DM Control at the automatic width",
-    mirrors='table "Results for DM Control benchmark from RL Unplugged" (section "Offline RL and Continuous Action '
-            'Spaces")',
+    mirrors='table "Results for DM Control benchmark from RL Unplugged" '
+            '(section "Offline RL and Continuous Action Spaces")',
     tasks=("swingup", "cheetah"),
     variants=(
         Variant("behaviour_cloning", "behaviour cloning", (*BEHAVIOUR_CLONING, *AUTOMATIC_WIDTH), (POLICY,)),
@@ -177,8 +177,8 @@ LOW_DATA = Experiment(
 CHECKPOINTS = Experiment(
     name="checkpoints",
     title="Final against best network",
-    mirrors='table "Comparison of MuZero Unplugged and CRR", which takes the best network of each run (section '
-            '"Offline RL and Continuous Action Spaces")',
+    mirrors='table "Comparison of MuZero Unplugged and CRR", which takes the best network of each run '
+            '(section "Offline RL and Continuous Action Spaces")',
     tasks=OVERALL.tasks,
     variants=_methods(behaviour_cloning=(POLICY, BEST_POLICY), crr=(POLICY, BEST_POLICY),
                       unplugged=(SEARCH, BEST_SEARCH)),
