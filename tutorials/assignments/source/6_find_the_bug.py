@@ -25,7 +25,7 @@
 # **The world.** All five live in the corridor of that page: cells 0 to 6 in a row. An agent goes left (action
 # 0), rests (1) or goes right (2). Who moves pays 0.1 and gets what lies in the cell that is reached; who rests
 # gets nothing. Left of cell 0 is a wall: who goes left there stays in cell 0, and pays. The episode terminates
-# in cell 6.
+# in cell 6; in the model, whatever one does there leads to cell 6 again and earns nothing.
 #
 # | cell | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 # |---|---|---|---|---|---|---|---|
@@ -35,8 +35,10 @@
 #
 # So to go from cell 0 to cell 1 earns $0.3 - 0.1 = 0.2$. The observation is the number of the cell. Tables take
 # the place of the networks: the model's moves and rewards are **right**, its policy and values those of a
-# network that has learned for a while (it does not know yet that nothing follows after cell 6). The settings: 16 simulations, discount 0.9, $n = 2$ TD steps, 2 unrolled
-# steps, noise fraction 0.25, segments of 4 positions, $\alpha = \beta = 1$, and a tenth of each batch drawn uniformly.
+# network that has learned for a while (it does not know yet that nothing follows after cell 6). The settings: 16
+# simulations with the usual constants (1.25 and 19652), noise fraction 0.25 with Dirichlet(0.25), discount 0.9, $n = 2$ TD
+# steps, 2 unrolled steps, segments of 4 positions, priorities and weights with $\alpha = \beta = 1$, and a tenth of each batch
+# drawn uniformly.
 #
 # **The episodes.** There are three, with the same walks in all patients: episode 0 goes through the cells 0, 1,
 # 2, 1, 2, 3, 3, 4, 3, 4, 5, 6, and terminates; episode 1 through 4, 3, 2, 2, 3, 2, 3, and is cut off; episode 2
@@ -67,7 +69,7 @@
 # Result, Policy target, Value target, Priority, Loss, Change. For each patient
 #
 # 1. go through the sections in their order, and ask of each number whether you can get it from the ones before it, or
-#    from what you know of the corridor. What comes later is wrong for the sake of what came first;
+#    from what you know of the corridor. What comes later is wrong because of what came first;
 # 2. where you have a suspicion, look at other positions: is it everywhere, or only somewhere?
 # 3. name the first number that has no good reason, and work out what it should be.
 #
@@ -81,7 +83,7 @@
 # | Simulation | terms and scores; returns and values of the way back | the priors that it read, what was chosen, the leaf |
 # | Tree | values, from the leaves | visits, priors, rewards |
 # | Result | | the policy and the value $\nu$ that the search came to |
-# | Policy target, Value target | the terms of each sum | the targets that the learner is given, for a batch of this position alone |
+# | Policy target, Value target | the terms of each sum | its result: the target that the learner is given, for a batch of this position alone |
 # | Priority | p now | $\nu$ of the replay; p^alpha, P and weight, from the replay |
 # | Loss | | predictions, targets and losses, from what the replay holds |
 #
@@ -91,8 +93,8 @@
 # actions that the replay holds. Its last four columns are the value and its target, the reward and its target.
 #
 # **A batch.** An explanation is about one position. `batch_of(system, (0, 0), (2, 1))` is what the learner gets if it draws step 0 of episode 0
-# and step 1 of episode 2: a batch of two rows. `batch.actions` [B, 2], `batch.rewards` and `batch.search_value` are what the
-# replay holds from each position on, and `system.targets(batch).values` [B, 3] the targets $z$ at $t$, $t + 1$ and $t + 2$.
+# and step 1 of episode 2: a batch of two rows. `batch.actions` [B, 3], `batch.rewards` [B, 4] and `batch.search_value` [B, 3] are
+# what the replay holds from each position on (behind a terminal end the actions are any), and `system.targets(batch).values` [B, 3] the targets $z$ at $t$, $t + 1$ and $t + 2$.
 #
 # The first import takes a while.
 
@@ -130,7 +132,7 @@ def everywhere(system):
 
 
 def verdict(system):
-    """What the explainer's checks find at all positions: {check: at how many positions}."""
+    """What the explainer's checks find: {check: at how many of the positions it shows}."""
     found = [flag["name"] for explanation in everywhere(system) for flag in explanation.flags]
     return {name: found.count(name) for name in found} or "nothing"
 
@@ -147,8 +149,8 @@ show(mzu.explain(patient("P"), episode=2, step=0), "Simulation 16 ", "Result")
 # leaf is about the way back: each return $G$ is the reward plus 0.9 times the return below it, and in its last line the root comes
 # to a value of 1.764. But the value that the search came to, $\nu$, is 1.025. Both are said to be the mean of what the simulations
 # brought to the root. The first is worked out from the leaves, so it is the second that has no good reason, and the part that
-# carries values to the root is to blame: `backup`. (The choices are wrong, too, but for the sake of these values: `select` is
-# well.) This is the tree as it should have been valued along the same paths:
+# carries values to the root is to blame: `backup`. (The choices are wrong, too, but because of these values; `select`
+# does what it should.) This is the tree as it should have been valued along the same paths:
 
 # %% nbgrader={"grade": false, "grade_id": "6-P-tree", "locked": true, "schema_version": 3, "solution": false, "task": false}
 mzu.explain(patient("P"), episode=2, step=0).tree_picture()
@@ -260,7 +262,7 @@ show(mzu.explain(patient("E"), episode=2, step=0))
 # ## Question 6.6: All diagnoses (2 points)
 #
 # Write `diagnosis(letter)`: the part of this patient that is wrong, one of the ten names of the table. The check asks for
-# patient P only; A to E are asked when you hand in.
+# patient P only; A to E are asked by the last cell, and when you hand in.
 
 # %% nbgrader={"grade": false, "grade_id": "6-6", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def diagnosis(letter):
@@ -296,7 +298,7 @@ for cell, action, reward in zip(*record.values(), strict=True):
     print(f"{cell[0]:11g} {action:7} {reward:7.1f}")
 
 # %% [markdown]
-# Write `read(record)`. `record` is a dictionary of three arrays with $T + 1$ rows, as printed above. The result is a tuple of
+# Write `read(record)`. `record` is a dictionary of three arrays with $T + 1$ rows, `observation`, `action` and `reward`, as printed above. The result is a tuple of
 # three arrays: the observations [T + 1, ...], the actions [T], and the rewards [T], where `rewards[t]` is what `actions[t]`
 # earned, which was taken in `observations[t]`.
 
