@@ -1420,7 +1420,9 @@ if not FAST:
 # side. Then the values have found out what a falling pole looks like, and the returns rise, to 466 after
 # 27,000 steps. The games that are played to learn from (dots) are shorter all the time, since noise and
 # temperature spoil many a push. At the end the test games become shorter again, while the dots go on
-# rising: learning has setbacks, and one seed is one seed.
+# rising: learning has setbacks, and one seed is one seed. It is not even that: on another processor, which
+# rounds differently, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
+# Your curve will be another one, too.
 #
 # ## 10. What to watch
 #
@@ -1467,8 +1469,6 @@ right.set(xlabel="steps before the game is lost", ylabel=r"priority $|\nu - z|$"
 right.invert_xaxis()
 right.legend()
 plt.show()
-if not FAST:
-    assert median[:3].mean() > 1.3 * median[15:].mean()
 
 # %% [markdown]
 # **Left.** The reward loss falls within a hundred steps, stays at 0.68, and is perfect. CartPole always
@@ -1479,8 +1479,10 @@ if not FAST:
 #
 # **Middle.** The labels climb stair by stair below their ceiling, and the values follow the labels.
 #
-# **Right.** What surprises after a thousand steps? The last ten steps before a game is lost: the search
-# still hopes, the data know better. The very last ones are drawn twice as often as others.
+# **Right.** What surprises after a thousand steps? In this run the last ten steps before a game is lost: the
+# search still hopes, the data know better, and the very last ones are drawn twice as often as others. That is
+# no law. With seeds 0, 1 and 2 on another processor the last three steps had 0.4, 0.4 and 2.0 times the
+# priority of those more than 15 steps before the end. Ask it of your own run, and do not take it from ours.
 
 # %%
 floor = -sum(share * np.log(share) for share in two_hot(1.0, 3) if share > 0)

@@ -1013,8 +1013,9 @@ if not FAST:
 # | value | 192 | 175 | 189 | 200 | 439 |
 # | search | - | 182 | 183 | 189 | 421 |
 #
-# The pattern is the same, reanalyse is lower. The most uncertain cell is CRR by value: 231 here,
-# 200 with seed 1, and 385 with seed 0 when `enable_op_determinism` is left out. No interval over
+# The pattern is the same, reanalyse is lower. So it is with seed 0 on another processor, which rounds
+# differently: 461, 408 and 424 in the last column. The most uncertain cell is CRR by value: 231 here,
+# 207 there, 200 with seed 1, and 385 with seed 0 when `enable_op_determinism` is left out. No interval over
 # episodes knows of that. And all of it is one task with a rather special dataset; the paper has 46
 # games.
 #
