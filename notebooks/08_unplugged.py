@@ -976,8 +976,7 @@ for text, better, worse in CLAIMS:
     print(f"{text:32} paper {paper[better]:5.1f} and {paper[worse]:5.1f}, here "
           f"{grid[better].mean():5.1f} and {grid[worse].mean():5.1f}: {verdict(better, worse)}")
 if not FAST:
-    for select in SELECTIONS:
-        assert grid["reanalyse, 5", select].mean() > 1.3 * grid["supervised, 5", select].mean()
+    assert grid["reanalyse, 5", "policy"].mean() > 1.1 * grid["supervised, 5", "policy"].mean()
     for name in ("supervised, 0", "supervised, 1", "supervised, 5"):
         assert 130 < grid[name, "policy"].mean() < 230  # as good as a copy can be
 
@@ -985,7 +984,7 @@ if not FAST:
 # Here, with seed 0:
 #
 # * **Reanalyse is best in every row**, as in the paper, and by far. It is the only column well
-#   above the 180 of a copy, whichever way it acts.
+#   above the 180 of a copy, whichever way it acts. (Not so with every seed, see below.)
 # * **By policy the depth of the model does not matter** (186, 184, 182), as in the paper: what is
 #   copied is the same. CRR is better by a hair, not threefold as in Atari; section 2 shows what it
 #   keeps.
@@ -1004,20 +1003,23 @@ if not FAST:
 # policy; exercise 2 is about that. So the grid shows that reanalyse *can* do here what the others
 # did not, not that it does so for any settings.
 #
-# One check was not part of the choice: the same grid with seed 1, run once afterwards (50 episodes,
-# without `enable_op_determinism`):
+# Four checks were not part of the choice; each was run once afterwards (50 episodes). Seed 1 was run
+# without `enable_op_determinism`, three runs on another processor, which rounds differently. By policy,
+# value and search:
 #
-# | | supervised, 0 | supervised, 1 | supervised, 5 | CRR, 5 | reanalyse, 5 |
-# |---|---|---|---|---|---|
-# | policy | 185 | 183 | 183 | 188 | 415 |
-# | value | 192 | 175 | 189 | 200 | 439 |
-# | search | - | 182 | 183 | 189 | 421 |
+# | | supervised, 5 | CRR, 5 | reanalyse, 5 |
+# |---|---|---|---|
+# | seed 0, this notebook | 182, 190, 184 | 188, 231, 194 | 445, 499, 482 |
+# | seed 0, another processor | 182, 191, 182 | 185, 207, 195 | 461, 408, 424 |
+# | seed 1 | 183, 189, 183 | 188, 200, 189 | 415, 439, 421 |
+# | seed 2, another processor | 184, 425, 186 | 185, 200, 185 | 231, 222, 247 |
+# | seed 3, another processor | 184, 190, 185 | 186, 236, 187 | 370, 136, 169 |
 #
-# The pattern is the same, reanalyse is lower. So it is with seed 0 on another processor, which rounds
-# differently: 461, 408 and 424 in the last column. The most uncertain cell is CRR by value: 231 here,
-# 207 there, 200 with seed 1, and 385 with seed 0 when `enable_op_determinism` is left out. No interval over
-# episodes knows of that. And all of it is one task with a rather special dataset; the paper has 46
-# games.
+# By policy, reanalyse is above the copies in all five runs, by 47 to 279. By search it is in four, by value
+# in three of them, and once a copy by value is far ahead. What value and search make of a network depends on
+# whether its values can tell two actions apart, and after so short a training that is partly luck. No
+# interval over episodes knows of that. And all of it is one task with a rather special dataset; the paper
+# has 46 games.
 #
 # ### Looking behind the numbers
 #
