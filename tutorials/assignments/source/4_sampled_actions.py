@@ -10,12 +10,11 @@
 # # Assignment 4. Sampled and injected actions
 #
 # Where there are too many actions to list, or endlessly many, a search looks at a few that the policy proposes.
-# You will write how they are drawn, which prior each of them gets, how the action of the data joins them, and
-# what the network learns from their visits: everything that a search over sampled actions needs beside the
-# search itself.
+# This is everything that a search over sampled actions needs beside the search itself.
 #
 # | | |
 # |---|---|
+# | **You will write** | how candidates are drawn, which prior each of them gets, how the action of the data joins them, and what the network learns from their visits |
 # | **Follows** | notebooks `05_sampled_actions` and `06_action_injection` |
 # | **Takes** | about two hours |
 # | **Points** | 20, for six functions of 3 to 12 lines |
