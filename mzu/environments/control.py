@@ -5,7 +5,9 @@ Unplugged does not have keep the order in which DM Control returns the keys. Act
 task's bounds. Episodes end after 1,000 steps by the time limit; the discount stays 1, so this is a truncation.
 """
 
+import contextlib
 import difflib
+import logging
 import os
 import sys
 
@@ -55,7 +57,8 @@ class ControlEnvironment(Environment):
             near = difflib.get_close_matches(name.replace(".", "-").replace("_", "-", 1), known, n=1)
             advice = f"; did you mean 'dm_control:{near[0]}'?" if near else "; ids look like dm_control:cheetah-run"
             raise ValueError(f"There is no DM Control task '{name}'{advice}")
-        self.world = suite.load(domain, task)
+        with _without_deprecations():
+            self.world = suite.load(domain, task)
         returned = {key: int(np.prod(spec.shape)) for key, spec in self.world.observation_spec().items()}
         self.sizes = OBSERVATION_KEYS.get(f"{domain}_{task}", returned)
         if any(returned.get(key) != size for key, size in self.sizes.items()):
@@ -117,6 +120,18 @@ def flatten_observation(parts: dict, sizes: dict[str, int]) -> np.ndarray:
     if len(set(rows.values())) > 1:
         raise ValueError(f"The parts of the observations have different numbers of steps: {rows}")
     return np.concatenate(columns, axis=1)
+
+
+@contextlib.contextmanager
+def _without_deprecations():
+    """Some of the suite's own models use what MuJoCo calls deprecated; it would say so for every game that is made."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def import_suite():

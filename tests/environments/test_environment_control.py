@@ -31,6 +31,12 @@ def make_task(task):
     return make("dm_control:" + task.replace("_", "-", 1))
 
 
+def test_making_a_task_says_nothing(caplog):
+    """MuJoCo would call a setting of the cheetah's own model deprecated, once for every game of a run."""
+    make_task("cheetah_run")
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_of_rl_unplugged_runs_1000_steps_and_is_then_truncated(task):
     environment = make_task(task)
