@@ -57,7 +57,7 @@
 # | `backup` | carries the value of a new leaf to the root | Simulation, Result |
 # | `record_step` | what the replay keeps of a position that was searched again | Policy target, Loss |
 # | `value_targets` | the targets $z$ of a batch of positions | Value target, Priority |
-# | `priority` | $p = |\nu - z|$ | Priority |
+# | `priority` | $p = \lvert \nu - z \rvert$ | Priority |
 # | `write_back` | writes the $p^\alpha$ of a batch into the replay, position by position | Priority |
 # | `weight` | the probability $P$ to be drawn, and the importance weight | Priority |
 # | `loss` | unrolls the model with the replay's actions, and compares with the targets | Loss |
