@@ -55,7 +55,7 @@ def test_every_cell_is_measured_once_and_more_seeds_train_only_the_new_ones(tmp_
     assert all(row["episodes"] == 3 and row["fresh_steps"] > 0 and row["processor_minutes"] > 0 for row in table)
     assert {row["step"] for row in table if row["checkpoint"] == "final"} == {6}
     assert {row["step"] for row in table if row["checkpoint"] == "best"} <= {3, 6}
-    assert "[4/4] tiny/fast/101: policy" in capsys.readouterr().out
+    assert "[2/2] tiny/fast/101: policy" in capsys.readouterr().out
 
     before = (tmp_path / "made.csv").read_bytes()
     assert reproduce(tmp_path, "--seeds", "2") == 0
