@@ -18,12 +18,14 @@ from mzu.episodes.rlu_atari import atari_fields
 from mzu.episodes.tfrecord import RecordWriter
 
 EPISODES, STEPS = 300, 1000  # 300,000 frames of 84x84 are 2.1 GB
+# Not `ru_maxrss`: that also counts what the process that starts this one holds.
 READ = """
-import resource, sys, mzu
+import sys, mzu
 size = count = 0
 for episode in mzu.load_episodes(sys.argv[1]):
     size, count = size + episode.observations.nbytes, count + 1
-print(count, size, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+[peak] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
+print(count, size, int(peak) * 1024)
 """
 
 
