@@ -1420,8 +1420,8 @@ if not FAST:
 # side. Then the values have found out what a falling pole looks like, and the returns rise, to 466 after
 # 27,000 steps. The games that are played to learn from (dots) are shorter all the time, since noise and
 # temperature spoil many a push. At the end the test games become shorter again, while the dots go on
-# rising: learning has setbacks, and one seed is one seed. It is not even that: on another processor, which
-# rounds differently, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
+# rising: learning has setbacks, and one seed is one seed. It is not even that: run again on another
+# machine, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
 # Your curve will be another one, too.
 #
 # ## 10. What to watch
@@ -1481,7 +1481,7 @@ plt.show()
 #
 # **Right.** What surprises after a thousand steps? In this run the last ten steps before a game is lost: the
 # search still hopes, the data know better, and the very last ones are drawn twice as often as others. That is
-# no law. With seeds 0, 1 and 2 on another processor the last three steps had 0.4, 0.4 and 2.0 times the
+# no law. With seeds 0, 1 and 2 on another machine the last three steps had 0.4, 0.4 and 2.0 times the
 # priority of those more than 15 steps before the end. Ask it of your own run, and do not take it from ours.
 
 # %%

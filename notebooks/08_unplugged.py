@@ -1004,16 +1004,16 @@ if not FAST:
 # did not, not that it does so for any settings.
 #
 # Four checks were not part of the choice; each was run once afterwards (50 episodes). Seed 1 was run
-# without `enable_op_determinism`, three runs on another processor, which rounds differently. By policy,
+# without `enable_op_determinism`, three runs on another machine. By policy,
 # value and search:
 #
 # | | supervised, 5 | CRR, 5 | reanalyse, 5 |
 # |---|---|---|---|
 # | seed 0, this notebook | 182, 190, 184 | 188, 231, 194 | 445, 499, 482 |
-# | seed 0, another processor | 182, 191, 182 | 185, 207, 195 | 461, 408, 424 |
+# | seed 0, another machine | 182, 191, 182 | 185, 207, 195 | 461, 408, 424 |
 # | seed 1 | 183, 189, 183 | 188, 200, 189 | 415, 439, 421 |
-# | seed 2, another processor | 184, 425, 186 | 185, 200, 185 | 231, 222, 247 |
-# | seed 3, another processor | 184, 190, 185 | 186, 236, 187 | 370, 136, 169 |
+# | seed 2, another machine | 184, 425, 186 | 185, 200, 185 | 231, 222, 247 |
+# | seed 3, another machine | 184, 190, 185 | 186, 236, 187 | 370, 136, 169 |
 #
 # By policy, reanalyse is above the copies in all five runs, by 47 to 279. By search it is in four, by value
 # in three of them, and once a copy by value is far ahead. What value and search make of a network depends on

@@ -36,7 +36,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--data", metavar="PATH", help="dataset: a file or folder, embedded:cartpole, rlu:cheetah_run")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.FIELD=VALUE",
                         help="a setting, such as search.num_simulations=16; may be given several times")  # fmt: skip
-    parser.add_argument("--seed", type=int, metavar="N", help="same seed, machine and command, same run (default 0)")
+    parser.add_argument("--seed", type=int, metavar="N", help="of all random numbers (default 0); long runs may part")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the run (default runs/NAME, or runs/NAME-2)")
     parser.add_argument("--only", choices=METHODS, help="one of the three runs of an offline preset")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out from its last checkpoint")
