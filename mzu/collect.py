@@ -23,7 +23,10 @@ POLICIES = ("random", "heuristic", "mixture", "players", "trained")
 
 def add_arguments(parser) -> None:
     parser.add_argument(
-        "id", nargs="?", help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong"
+        "id",
+        nargs="?",
+        help="environment: catch, CartPole-v1, dm_control:cartpole-swingup, atari:Pong; any of them "
+        "with '?repeat=4' behind it: every action is held for four steps",
     )
     parser.add_argument("--recipe", metavar="NAME",
                         help=f"make an embedded dataset again: {', '.join(RECIPES)}; says all but --out")  # fmt: skip
@@ -71,7 +74,8 @@ def run(arguments) -> int:
     with make(arguments.id, **options) as environment:
         policy = arguments.policy
         if policy == "trained":
-            policy = trained_policy(environment, arguments.network, arguments.config.override(*arguments.set))
+            config = arguments.config.override(*arguments.set)
+            policy = trained_policy(environment, arguments.network, config, arguments.scale)
         # disable=None: no bar where the output is not a terminal.
         bar = tqdm(collect(environment, policy, *settings), total=arguments.episodes, unit="episode", disable=None)
         returns, lengths = [], []
@@ -127,8 +131,8 @@ def collect(
         yield record(environment, play, rng, f"{environment.id}, {name}, seed {seed}, episode {index}")
 
 
-def trained_policy(environment: Environment, path: Path, config: Config):
-    """Plays the saved network at `path` by search: the most visited action of every step, scale min(scale, 0.05)."""
+def trained_policy(environment: Environment, path: Path, config: Config, scale: float | None = None):
+    """Plays the saved network at `path` by search, as it is evaluated; `scale` is that of its run's advantages."""
     import_tensorflow()
     from mzu.acting.selection import make_selection
     from mzu.networks.saving import load_network
@@ -136,7 +140,7 @@ def trained_policy(environment: Environment, path: Path, config: Config):
     network = load_network(path)
     if network.spaces != environment.spaces:
         raise ValueError(f"{path} was made for {network.spaces}, but {environment.id} has {environment.spaces}")
-    choose = make_selection(network, config, "search")
+    choose = make_selection(network, config, "search", scale)
 
     def act(observation, rng):
         legal = environment.legal_actions()
@@ -167,6 +171,7 @@ def record(environment: Environment, policy, rng: np.random.Generator, source: s
         terminated=terminated,
         truncated=truncated,
         seed=seed,
+        repeat=environment.repeat,
         source=source,
     )
 
@@ -185,7 +190,7 @@ def _until_interrupted(episodes: Iterator[Episode], returns: list, lengths: list
 
 def _fill_in(arguments) -> None:
     """What the recipe or the run says, or the defaults of what was not given."""
-    arguments.config = Config()
+    arguments.config, arguments.scale = Config(), None
     if arguments.run_folder is not None:
         _look_into_run(arguments)
     if (arguments.id is None) == (arguments.recipe is None):
@@ -211,7 +216,7 @@ def _look_into_run(arguments) -> None:
         other = "--network" if arguments.network is not None else "--recipe"
         raise ValueError(f"--run and {other} say the same thing twice; leave one of them out")
     folder = RunFolder.open(arguments.run_folder)
-    arguments.config, arguments.network = folder.config, folder.network_file()
+    arguments.config, arguments.network, arguments.scale = folder.config, folder.network_file(), folder.load_scale()
     arguments.policy = arguments.policy or "trained"
     arguments.id = arguments.id or folder.config.environment
 

@@ -1,8 +1,9 @@
 """`Environment`: what the whole library expects of a world to act in (paper, section "Reanalyse": fresh games).
 
-Four kinds fulfil it: Gymnasium's, Atari's, DM Control's and the built-in games; `make` builds them all. There is
-no automatic reset: what `step` returns at the end is the last observation of this episode, never the first of the next,
-so that no transition is recorded that did not happen.
+Four kinds fulfil it: Gymnasium's, Atari's, DM Control's and the built-in games; `make` builds them all, and holds the
+actions of any of them for several steps where the id says so (held_actions.py). There is no automatic reset: what
+`step` returns at the end is the last observation of this episode, never the first of the next, so that no transition is
+recorded that did not happen.
 """
 
 import numpy as np
@@ -31,6 +32,7 @@ class Environment:
     """
 
     frames_per_second = 30.0  # at which a video of it looks right
+    repeat = 1  # for how many steps of the world an action is held
 
     def __init__(self, id: str, spaces: Spaces):
         self.id = id
@@ -50,6 +52,11 @@ class Environment:
         self._running = not (terminated or truncated)
         # Where both happen in the same step nothing can follow, and the time limit no longer matters.
         return observation, float(reward), bool(terminated), bool(truncated and not terminated)
+
+    @property
+    def unheld(self) -> "Environment":
+        """The world itself, in which no action is held; what is known by a world's id is known by this one's."""
+        return self
 
     def legal_actions(self) -> np.ndarray | None:
         return None
@@ -105,6 +112,12 @@ def checked_action(action, spaces: Spaces, name: str = "The environment"):
             f"(0..{spaces.num_actions - 1})"
         )
     return int(array)
+
+
+def is_legal(environment: Environment, action) -> bool:
+    """Whether the action may be taken now."""
+    legal = environment.legal_actions()
+    return legal is None or bool(legal[action])
 
 
 def random_action(spaces: Spaces, rng: np.random.Generator, legal: np.ndarray | None = None):

@@ -4,11 +4,13 @@ catch, point, chain, identity, ...    the built-in games (games.py)
 atari:Pong                            Atari under the paper's rules (atari.py)
 dm_control:cartpole-swingup           DM Control (control.py)
 CartPole-v1, or a gymnasium.Env       anything else that Gymnasium can make (gymnasium_environment.py)
+catch?repeat=2, or any other id       every action held for two steps (held_actions.py)
 """
 
 import difflib
 
 from mzu.environments.environment import Environment
+from mzu.environments.held_actions import HeldActions, split_id
 
 
 def make(id, **options) -> Environment:
@@ -26,6 +28,9 @@ def make(id, **options) -> Environment:
         from mzu.environments.gymnasium_environment import GymnasiumEnvironment
 
         return GymnasiumEnvironment(id, **options)
+    world_id, repeat = split_id(id)
+    if repeat is not None:
+        return HeldActions(make(world_id, **options), repeat)
     kind, colon, name = id.partition(":")
     if colon and kind == "atari":
         from mzu.environments.atari import AtariEnvironment

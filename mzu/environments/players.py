@@ -46,9 +46,10 @@ class Player:
 
 def draw_player(environment: Environment, rng: np.random.Generator):
     """(name, policy) for one episode: a player of this environment by weight, with disturbances from its ranges."""
-    players = PLAYERS.get(environment.id)
+    world = environment.unheld.id
+    players = PLAYERS.get(world)
     if players is None:
-        raise ValueError(f"There are no players for {environment.id}; there are for {', '.join(PLAYERS)}")
+        raise ValueError(f"There are no players for {world}; there are for {', '.join(PLAYERS)}")
     weights = np.array([player.weight for player in players])
     player = players[rng.choice(len(players), p=weights / weights.sum())]
     noise, sticky, spread = (rng.uniform(*bounds) for bounds in (player.noise, player.sticky, player.spread))

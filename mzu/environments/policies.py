@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mzu.environments.environment import Environment, random_action
+from mzu.environments.environment import Environment, is_legal, random_action
 
 
 def random_policy(environment: Environment):
@@ -20,10 +20,11 @@ def random_policy(environment: Environment):
 
 
 def heuristic_policy(environment: Environment):
-    """The heuristic for this environment, by its id."""
-    heuristic = HEURISTICS.get(environment.id)
+    """The heuristic for this environment, by its id; where actions are held, it decides less often."""
+    world = environment.unheld.id
+    heuristic = HEURISTICS.get(world)
     if heuristic is None:
-        raise ValueError(f"There is no heuristic for {environment.id}; there are for {', '.join(HEURISTICS)}")
+        raise ValueError(f"There is no heuristic for {world}; there are for {', '.join(HEURISTICS)}")
     return lambda observation, rng: heuristic(observation)
 
 
@@ -45,18 +46,13 @@ def noisy_policy(environment: Environment, policy, noise: float, sticky: float =
     def act(observation, rng):
         nonlocal last
         repeat, explore = rng.random(2) < (sticky, noise)
-        if not (repeat and last is not None and _is_legal(environment, last)):
+        if not (repeat and last is not None and is_legal(environment, last)):
             last = (play_randomly if explore else policy)(observation, rng)
             if spread and not explore:
                 last = np.clip(last + rng.normal(0, spread, last.shape), -1, 1).astype(np.float32)
         return last
 
     return act
-
-
-def _is_legal(environment: Environment, action) -> bool:
-    legal = environment.legal_actions()
-    return legal is None or bool(legal[action])
 
 
 def cartpole(observation, place=0.02, speed=0.05, angle=1.0, turning=0.3, bias=0.0) -> int:

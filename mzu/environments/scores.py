@@ -14,6 +14,8 @@ from importlib import resources
 import numpy as np
 from scipy import stats
 
+from mzu.environments.held_actions import split_id
+
 HUMAN, RL_UNPLUGGED = "human", "rl_unplugged"
 # The score that counts as 1 in each table.
 REFERENCE = {HUMAN: "human", RL_UNPLUGGED: "online_dqn"}
@@ -39,7 +41,7 @@ def table(name: str) -> dict[str, dict[str, float]]:
 def normalised(game: str, score, reference: str = RL_UNPLUGGED):
     """(score - random) / (reference - random) for one game; `score` may be an array.
 
-    `game` as in the tables or as in ids: "ms pacman", "MsPacman", "atari:MsPacman".
+    `game` as in the tables or as in ids: "ms pacman", "MsPacman", "atari:MsPacman", "atari:MsPacman?repeat=2".
 
     >>> round(normalised("Pong", 20.6), 3)
     1.062
@@ -104,7 +106,7 @@ def _rows(scores) -> np.ndarray:
 
 def _game_name(game: str, reference: str) -> str:
     """`game` as the table spells it; ids write the words together."""
-    wanted = game.removeprefix("atari:").replace(" ", "").replace("_", "").lower()
+    wanted = split_id(game)[0].removeprefix("atari:").replace(" ", "").replace("_", "").lower()
     for known in table(reference):
         if known.replace(" ", "") == wanted:
             return known

@@ -58,6 +58,7 @@ def check_dataset(
     scores = images.scores() if is_image else states.scores()
     findings = [*find.fault_findings(dataset), *find.form_findings(statistics), *find.extra_key_findings(dataset)]
     if statistics.num_episodes:
+        findings += find.repeat_findings(statistics)
         findings += find.end_findings(statistics)
         findings += find.action_findings(statistics, dataset)
         findings += find.observation_findings(statistics, lossy, is_image)

@@ -37,7 +37,8 @@ def add_arguments(parser) -> None:
     for action in (info, convert):
         action.add_argument("--skip-bad", action="store_true", help="count what cannot be read, and go on")
     check.add_argument(
-        "--env", help="compare with this environment, such as atari:Asterix or dm_control:cartpole-swingup"
+        "--env",
+        help="compare with this environment, such as atari:Asterix or 'dm_control:cartpole-swingup?repeat=4'",
     )
     check.add_argument("--html", metavar="FILE", help="also write the report as one HTML file with plots")
     convert.add_argument("target", metavar="TARGET", help="NAME.npz, or a folder for the other formats")

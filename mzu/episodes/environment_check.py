@@ -3,17 +3,21 @@
 Part of the dataset doctor, see check.py. Notebook 09_real_data.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 
-from mzu.environments.environment import Environment
+from mzu.environments.environment import Environment, random_action
+from mzu.environments.held_actions import HeldActions, held_id, spoken_repeat
 from mzu.episodes.episode import Episode
 from mzu.episodes.findings import Finding
 from mzu.episodes.rlu_control import ACTION_DIMENSIONS
 from mzu.episodes.statistics import Statistics
 
 _TRIED_SEEDS = 100
+_MOST_REPEAT = 10  # held steps that are tried
+_MOST_STEPS = 5000  # in which a time limit is looked for
 
 
 def environment_findings(statistics: Statistics, environment: Environment) -> Iterator[Finding]:
@@ -47,7 +51,24 @@ def environment_findings(statistics: Statistics, environment: Environment) -> It
         what = f"of the {spaces.num_actions} actions of {name} only 0..{len(statistics.action_counts) - 1} were taken"
         why = "the others cannot be learnt, or the data have another action set"
         yield Finding("doubtful", what, "all steps", why, "compare the meanings of the action numbers")
-    yield from _key_findings(environment)
+    yield from _repeat_findings(statistics, environment)
+    yield from _key_findings(environment.unheld)
+
+
+def _repeat_findings(statistics: Statistics, environment: Environment) -> Iterator[Finding]:
+    """Data that say themselves that they were recorded with actions held for another number of steps."""
+    for repeat in statistics.known_repeats:
+        if repeat != environment.repeat:
+            held, where = spoken_repeat(repeat), f"episode {statistics.repeats[repeat]}"
+            what = f"every action was held for {held}, but in {environment.id} it is {environment.repeat}"
+            yield Finding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
+
+
+_OTHER_STEPS = "rewards and next observations are those of another number of steps of the world"
+
+
+def _use(environment: Environment, repeat: int) -> str:
+    return f"use --env '{held_id(environment.id, repeat)}', here and for training"
 
 
 def _key_findings(environment) -> Iterator[Finding]:
@@ -70,9 +91,15 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> Iterat
         rewards, again = (_play(environment, episode, seed) for _ in range(2))
         if not np.array_equal(rewards, again):
             continue  # it plays dice: the comparison would mean nothing
-        differs = np.abs(rewards - episode.rewards[: len(rewards)]) > 1e-4 * (1 + np.abs(rewards))
+        differs = _differ(rewards, episode)
         if len(rewards) < len(episode) or differs.any():
             step = int(np.argmax(differs)) if differs.any() else len(rewards) - 1
+            repeat = _agreeing_repeat(environment.unheld, episode, seed)
+            if repeat is not None:
+                what = f"{held_id(environment.id, repeat)} gives the rewards of the data, {environment.id} others"
+                where = f"episode {number}, step {step}"
+                yield Finding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
+                return
             what = f"{environment.id} gives other rewards for the same actions"
             if differs.any():
                 what += f": {rewards[step]:g} instead of {episode.rewards[step]:g}"
@@ -86,6 +113,7 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> Iterat
             what = f"{environment.id} gives the same rewards for the same actions"
             yield Finding("note", what, f"episode {number}", "the data are what they say", "nothing")
         return
+    yield from _time_limit_findings(episodes, environment)
     what = f"{environment.id} could not be replayed"
     why = "it starts in other states than the data or draws random numbers, so the rewards cannot be compared"
     yield Finding("note", what, f"the first {len(episodes)} episodes", why, "nothing")
@@ -104,6 +132,44 @@ def _matching_starts(environment, episodes: list[Episode]) -> Iterator[tuple[int
         for number, episode in enumerate(episodes):
             if np.allclose(observation, episode.observations[0]):
                 yield number, seed
+
+
+def _differ(rewards: np.ndarray, episode: Episode) -> np.ndarray:
+    return np.abs(rewards - episode.rewards[: len(rewards)]) > 1e-4 * (1 + np.abs(rewards))
+
+
+def _agreeing_repeat(world: Environment, episode: Episode, seed: int) -> int | None:
+    """For how many steps actions must be held to get all of the stored rewards, where that is not known."""
+    for repeat in range(1, _MOST_REPEAT + 1) if episode.repeat is None else ():
+        rewards = _play(HeldActions(world, repeat), episode, seed)
+        if len(rewards) == len(episode) and not _differ(rewards, episode).any():
+            return repeat
+    return None
+
+
+def _time_limit_findings(episodes: list[Episode], environment: Environment) -> Iterator[Finding]:
+    """Data that were cut off after another number of steps than the environment, but fit if actions were held."""
+    steps = len(episodes[0])
+    if not all(episode.truncated and episode.repeat is None and len(episode) == steps for episode in episodes):
+        return
+    limit = _time_limit(environment.unheld, min(_MOST_REPEAT * steps, _MOST_STEPS))
+    fitting = [repeat for repeat in range(1, _MOST_REPEAT + 1) if limit and math.ceil(limit / repeat) == steps]
+    if len(fitting) == 1 and fitting[0] != environment.repeat:
+        other = math.ceil(limit / environment.repeat)
+        what = f"episodes are cut off after {steps} steps, those of {environment.id} after {other}"
+        where, why = f"the first {len(episodes)} episodes", f"every action seems held for {spoken_repeat(fitting[0])}"
+        yield Finding("doubtful", what, where, why, f"if that is so, {_use(environment, fitting[0])}")
+
+
+def _time_limit(world: Environment, most: int) -> int | None:
+    """After how many steps of random play the world is cut off, where that is within `most`."""
+    rng = np.random.default_rng(0)
+    world.reset(seed=0)
+    for step in range(1, most + 1):
+        _, _, terminated, truncated = world.step(random_action(world.spaces, rng, world.legal_actions()))
+        if terminated or truncated:
+            return step if truncated else None
+    return None
 
 
 def _play(environment, episode: Episode, seed: int) -> np.ndarray:

@@ -23,6 +23,8 @@ class Episode:
              search_actions  [T, K, D] or [T, K]         the actions it is about, where actions are sampled
     nu       search_value    [T] or None                 search value
              seed            int or None                 what the environment was reset with, where that is known
+             repeat          int or None                 for how many steps of the world each action was held (1: not
+                                                         held; None: not known)
              source          text                        where it came from, for messages: file, record
 
     Arrays are read-only, and so is the episode; `dataclasses.replace` makes a changed copy.
@@ -37,6 +39,7 @@ class Episode:
     search_actions: np.ndarray | None = None
     search_value: np.ndarray | None = None
     seed: int | None = None
+    repeat: int | None = None
     source: str = ""
 
     def __post_init__(self):
@@ -87,5 +90,7 @@ class Episode:
             if np.issubdtype(array.dtype, np.floating) and not np.isfinite(array).all():
                 step = int(np.argwhere(~np.isfinite(array))[0][0])
                 raise ValueError(f"{name}: {field}[{step}] is not finite; remove the episode or repair the data")
+        if self.repeat is not None and self.repeat < 1:
+            raise ValueError(f"{name} has repeat {self.repeat}, but must be at least 1 (not held)")
         if self.terminated and self.truncated:
             raise ValueError(f"{name} is both terminated and truncated; a terminal end is not a truncated one")

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from mzu.environments.held_actions import spoken_repeat
 from mzu.episodes.dataset import EpisodeDataset
 from mzu.episodes.faults import MissingFiles
 from mzu.episodes.rlu_control import stored_keys
@@ -49,6 +50,15 @@ def form_findings(statistics: Statistics) -> Iterator[Finding]:
         what = f"observations and actions are {_form(one)} first, then {_form(other)}"
         advice = "convert the datasets apart from each other"
         yield Finding("wrong", what, f"episodes {first} and {second}", "one network cannot read both", advice)
+
+
+def repeat_findings(statistics: Statistics) -> Iterator[Finding]:
+    if len(statistics.known_repeats) > 1:
+        one, other = statistics.known_repeats[:2]
+        what = f"every action is held for {spoken_repeat(one)} in some episodes, for {spoken_repeat(other)} in others"
+        where = f"episodes {statistics.repeats[one]} and {statistics.repeats[other]}"
+        why = "one model cannot predict what follows both"
+        yield Finding("wrong", what, where, why, "record them apart from each other")
 
 
 def extra_key_findings(dataset: EpisodeDataset) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Minari, Farama's format for offline data: imported and exported without loss. Needs `pip install 'mzu[data]'`.
 
-Minari stores T + 1 observations, T actions, rewards, terminations and truncations, as we do. Its writer compresses
+Minari stores T + 1 observations, T actions, rewards, terminations and truncations, as we do; for how many steps actions
+were held stands in the metadata of each episode, as `repeat`. Its writer compresses
 images as JPEG unless told not to; such a dataset is read with a warning, since its pictures are not what the agent
 saw. Notebook 09_real_data.
 """
@@ -85,7 +86,8 @@ def read_minari(dataset, on_fault: OnFault = raise_fault) -> Iterator[Episode]:
     for record in dataset.episode_indices.tolist():
         try:
             (stored,) = dataset.iterate_episodes([record])
-            yield _episode(stored, dataset, spaces, place, record)
+            (metadata,) = dataset.storage.get_episode_metadata([record])
+            yield _episode(stored, dataset, spaces, place, record, metadata.get(_REPEAT))
         except Fault as fault:
             on_fault(fault)
         except (OSError, KeyError, ValueError) as error:
@@ -108,8 +110,11 @@ def write_minari(
     low, high = (0, 255) if spaces.observation_dtype == "uint8" else (-np.inf, np.inf)
     observation_space = gymnasium.spaces.Box(low, high, spaces.observation_shape, np.dtype(spaces.observation_dtype))
 
+    repeats = []
+
     def buffers():
         for episode in episodes:
+            repeats.append({} if episode.repeat is None else {_REPEAT: episode.repeat})
             ends = np.zeros((2, len(episode)), bool)
             ends[:, -1] = episode.terminated, episode.truncated
             arrays = episode.observations, episode.actions, episode.rewards, *ends
@@ -121,13 +126,15 @@ def write_minari(
         storage = MinariStorage.new(temporary / "data", observation_space, action_space, jpeg_encoding=False)
         storage.update_metadata({"dataset_id": identifier or folder.name, "minari_version": _minari_version()})
         storage.update_episodes(buffers())
+        storage.update_episode_metadata(repeats)
     return folder
 
 
 _FIELDS = ("observations", "actions", "rewards", "terminations", "truncations")
+_REPEAT = "repeat"
 
 
-def _episode(stored, dataset, spaces: Spaces, place, record: int) -> Episode:
+def _episode(stored, dataset, spaces: Spaces, place, record: int, repeat) -> Episode:
     import gymnasium
 
     actions = np.asarray(stored.actions)
@@ -164,6 +171,7 @@ def _episode(stored, dataset, spaces: Spaces, place, record: int) -> Episode:
             terminated,
             # An episode without either mark was cut off when recording stopped.
             truncated=not terminated,
+            repeat=None if repeat is None else int(repeat),
             source=f"{place}, record {record}",
         )
     except ValueError as error:

@@ -1,8 +1,8 @@
 """Our own `.npz`: any number of episodes in one file that `numpy.load` opens, streamed in and out, written whole.
 
 Episode k has the arrays `<k:06d>/observations`, `/actions`, `/rewards`, `/terminated`, `/truncated` and, once
-searched, `/search_policy`, `/search_actions`, `/search_value`. An `.npz` with the plain arrays of someone else's steps
-is read too (`episodes_from_arrays`). Notebook 09_real_data.
+searched, `/search_policy`, `/search_actions`, `/search_value`; `/seed` and `/repeat` where they are known. An `.npz`
+with the plain arrays of someone else's steps is read too (`episodes_from_arrays`). Notebook 09_real_data.
 """
 
 import dataclasses
@@ -167,10 +167,10 @@ def _episode(archive, names: set[str], number: str, path: Path, record: int) -> 
                 f"the array must be one bool, but is {fields[end].dtype} {fields[end].shape}", path, record, end
             )
         fields[end] = bool(fields[end])
-    if "seed" in fields:
-        if fields["seed"].shape != () or fields["seed"].dtype.kind not in "iu":
-            raise Fault("the array must be one whole number", path, record, "seed")
-        fields["seed"] = int(fields["seed"])
+    for field in {"seed", "repeat"} & fields.keys():
+        if fields[field].shape != () or fields[field].dtype.kind not in "iu":
+            raise Fault("the array must be one whole number", path, record, field)
+        fields[field] = int(fields[field])
     return _checked(path=path, record=record, **fields)
 
 

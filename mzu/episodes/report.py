@@ -6,6 +6,7 @@ import textwrap
 
 import numpy as np
 
+from mzu.environments.held_actions import spoken_repeat
 from mzu.episodes.check import Report
 from mzu.episodes.statistics import ACTION_BINS, Statistics
 
@@ -27,6 +28,9 @@ def summary_rows(name: str, format: str, statistics: Statistics) -> list[tuple[s
     rewards = f"{statistics.reward_low:.4g} to {statistics.reward_high:.4g}, {share:.1%} of steps not 0"
     rows.append(("reward", rewards))
     rows.append(("ends", ", ".join(f"{count:,} {end}" for end, count in statistics.ends.items() if count)))
+    if statistics.known_repeats:
+        held = " or ".join(map(spoken_repeat, statistics.known_repeats))
+        rows.append(("held", f"every action for {held}" + ", or not known" * (None in statistics.repeats)))
     rows.append(("observation", f"{statistics.observation_dtype} {list(statistics.observation_shape)}"))
     if statistics.continuous:
         low, high = float(statistics.action_low.min()), float(statistics.action_high.max())

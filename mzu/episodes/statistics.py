@@ -21,6 +21,7 @@ class Statistics:
     ends              how many are terminated, truncated, or neither
     action_counts     discrete: how often each action was taken [A]; continuous: histogram over [-1, 1] [D, 20]
     low, high         smallest and largest value of each observed number [O] (of each pixel for images)
+    repeats           for how many steps actions were held (None: not known): the first such episode
     duplicates        (episode, the earlier one that it equals), the first few; num_duplicates counts all
     """
 
@@ -29,6 +30,7 @@ class Statistics:
         self.returns: list[float] = []
         self.ends = {"terminated": 0, "truncated": 0, "neither": 0}
         self.forms: dict[tuple, int] = {}
+        self.repeats: dict[int | None, int] = {}
         self.observation_shape: tuple | None = None
         self.observation_dtype = None
         self.continuous = False
@@ -50,6 +52,10 @@ class Statistics:
     def num_steps(self) -> int:
         return sum(self.lengths)
 
+    @property
+    def known_repeats(self) -> list[int]:
+        return sorted(repeat for repeat in self.repeats if repeat is not None)
+
     def add(self, episode: Episode) -> None:
         """Counts one more episode."""
         number = len(self.lengths)
@@ -62,6 +68,7 @@ class Statistics:
         self.reward_high = max(self.reward_high, float(episode.rewards.max()))
         form = (episode.observations.shape[1:], str(episode.observations.dtype), episode.actions.shape[1:])
         self.forms.setdefault(form, number)
+        self.repeats.setdefault(episode.repeat, number)
         if len(self.forms) == 1:  # others cannot be added up with the first
             self._add_observations(episode, number)
             self._add_actions(episode)

@@ -71,11 +71,28 @@ def test_options_of_the_environment_are_passed_on(tmp_path):
     assert next(read_npz(file)).actions.shape == (25, 5)
 
 
+def test_for_how_many_steps_actions_were_held_is_recorded(tmp_path, capsys):
+    held, plain = tmp_path / "held.npz", tmp_path / "plain.npz"
+    command = ["collect", "point?repeat=4", "--episodes", "3", "--option", "dimensions=5", "--out", str(held)]
+    assert main([*command, "--policy", "heuristic"]) == 0
+    assert "3 episodes of point?repeat=4, 21 steps" in capsys.readouterr().out
+    assert main(["collect", "point", "--episodes", "1", "--out", str(plain)]) == 0
+    assert [(episode.repeat, episode.actions.shape) for episode in read_npz(held)] == [(4, (7, 5))] * 3
+    assert next(read_npz(plain)).repeat == 1
+    assert (
+        next(collect(make("point?repeat=4"), seed=2)).source == "point?repeat=4, random, noise 0.00, seed 2, episode 0"
+    )
+
+
 def test_atari_is_recorded_in_single_frames(tmp_path):
     file = tmp_path / "pong.npz"
     assert main(["collect", "atari:Pong", "--episodes", "1", "--option", "frame_limit=80", "--out", str(file)]) == 0
     episode = next(read_npz(file))
     assert episode.observations.shape == (21, 84, 84, 1) and episode.truncated
+    held = ["collect", "atari:Pong?repeat=2", "--episodes", "1", "--option", "frame_limit=80", "--out", str(file)]
+    assert main([*held, "--overwrite"]) == 0
+    episode = next(read_npz(file))
+    assert episode.observations.shape == (11, 84, 84, 1) and episode.repeat == 2
 
 
 @pytest.mark.parametrize(

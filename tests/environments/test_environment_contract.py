@@ -39,8 +39,11 @@ def test_the_games_pass_the_check_of_gymnasium(id):
     check_env(gymnasium.make(id, disable_env_checker=True).unwrapped, skip_render_check=not modes)
 
 
+HELD = ["catch?repeat=2", "identity_continuous?repeat=3", "CartPole-v1?repeat=4", "Pendulum-v1?repeat=1"]
+
+
 @pytest.mark.parametrize(
-    "id", [*GAMES, "CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1", "Blackjack-v1"]
+    "id", [*GAMES, "CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1", "Blackjack-v1", *HELD]
 )
 def test_an_environment_keeps_the_contract(id):
     environment = make(id)
@@ -48,7 +51,7 @@ def test_an_environment_keeps_the_contract(id):
     assert check_environment(environment, max_steps=300) == []
 
 
-@pytest.mark.parametrize("id", [*GAMES, "CartPole-v1", "Pendulum-v1"])
+@pytest.mark.parametrize("id", [*GAMES, "CartPole-v1", "Pendulum-v1", *HELD])
 def test_the_same_seed_gives_the_same_episode_and_another_seed_another(id):
     first, again, other = (play(make(id), seed) for seed in (3, 3, 4))
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
@@ -84,7 +87,7 @@ def test_the_last_observation_belongs_to_the_episode_and_nothing_resets_by_itsel
         make("chain").step(1)
 
 
-@pytest.mark.parametrize("id", ["Pendulum-v1", "identity", "point"])
+@pytest.mark.parametrize("id", ["Pendulum-v1", "identity", "point", "point?repeat=4"])
 def test_a_time_limit_is_a_truncation(id):
     assert play(make(id))[2:] == (False, True)
 
@@ -99,6 +102,7 @@ def test_an_end_by_both_reasons_is_terminal():
     "id, action, sentence",
     [
         ("catch", 3, r"the action is 3, but the environment has 3 actions \(0..2\)"),
+        ("catch?repeat=2", 3, r"catch\?repeat=2: the action is 3, but the environment has 3 actions \(0..2\)"),
         ("catch", -1, "the action is -1, but"),
         ("catch", 1.0, r"the action is 1.0, but must be one whole number in 0..2"),
         ("catch", float("nan"), "is the policy's output NaN"),

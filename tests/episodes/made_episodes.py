@@ -9,7 +9,7 @@ from mzu.episodes.episode import Episode
 from mzu.episodes.example import decode, encode
 from mzu.episodes.tfrecord import RecordWriter, read_records
 
-FIELDS = ("observations", "actions", "rewards", "terminated", "truncated", "search_policy", "search_value")
+FIELDS = ("observations", "actions", "rewards", "terminated", "truncated", "search_policy", "search_value", "repeat")
 
 
 def control_episodes(count=3, size=5, dimensions=1, steps=7, seed=0):

@@ -11,6 +11,7 @@ from PIL import Image
 
 from mzu import load_episodes
 from mzu.cli import main
+from mzu.collect import collect
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.alignment import ImageAlignment, StateAlignment, needed_shift
@@ -282,6 +283,68 @@ def test_single_frames_suit_an_environment_that_stacks_them():
     assert_found(
         check(atari_episodes(1, steps=40, actions=4), environment), "doubtful", "of the 9 actions of atari:Asterix"
     )
+
+
+def test_held_actions_are_shown_and_compared_with_the_environment(tmp_path, capsys):
+    episodes = list(collect(make("point?repeat=4"), "mixture", 6, seed=1))
+    report = check(episodes, make("point?repeat=4"))
+    assert_found(report, "note", r"point\?repeat=4 gives the same rewards")
+    assert "held         every action for 4 steps" in report_text(report)
+    report = check(episodes, make("point"))
+    assert_found(report, "wrong", "every action was held for 4 steps, but in point it is 1")
+    assert report.findings[0].advice == "use --env 'point?repeat=4', here and for training"
+    report = check(list(collect(make("point"), "mixture", 6, seed=1)), make("point?repeat=2"))
+    assert_found(report, "wrong", r"every action was held for 1 step, but in point\?repeat=2 it is 2")
+    assert "use --env 'point', here" in report.findings[0].advice
+    write_npz(tmp_path / "a.npz", episodes)
+    assert main(["data", "info", str(tmp_path / "a.npz")]) == 0
+    assert "held         every action for 4 steps" in capsys.readouterr().out
+
+
+def test_episodes_that_hold_actions_for_different_times_are_wrong():
+    some, others = (list(collect(make(id), "mixture", 3, seed=1)) for id in ("point", "point?repeat=4"))
+    report = check([*some, *others])
+    assert_found(report, "wrong", "held for 1 step in some episodes, for 4 steps in others")
+    assert report.findings[0].where == "episodes 0 and 3"
+    assert "held         every action for 1 step or 4 steps\n" in report_text(report)
+    unknown = [dataclasses.replace(one, repeat=None) for one in some]
+    assert not check([*unknown, *others]).is_wrong
+    assert "every action for 4 steps, or not known" in report_text(check([*unknown, *others]))
+    assert "held " not in report_text(check(unknown))
+
+
+@pytest.mark.parametrize("recorded, asked", [(4, 1), (1, 4), (3, 2)])
+def test_replaying_finds_out_for_how_many_steps_actions_were_held(recorded, asked):
+    held = collect(make(f"point?repeat={recorded}"), "mixture", 4, seed=1)
+    episodes = [dataclasses.replace(one, repeat=None) for one in held]
+    right = "point" if recorded == 1 else rf"point\?repeat={recorded}"
+    report = check(episodes, make(f"point?repeat={asked}"))
+    assert_found(report, "wrong", rf"^{right} gives the rewards of the data, point\?repeat={asked} others")
+    # Where it is known, other rewards are another fault.
+    changed = [dataclasses.replace(one, repeat=asked) for one in episodes]
+    assert_found(check(changed, make(f"point?repeat={asked}")), "wrong", "other rewards|ends after")
+
+
+def test_a_time_limit_tells_for_how_many_steps_actions_were_held():
+    held = collect(make("point?repeat=4"), "mixture", 4, seed=1)
+    unknown = [dataclasses.replace(one, repeat=None, seed=None) for one in held]
+    report = check(unknown, make("point"))
+    assert_found(report, "doubtful", "cut off after 7 steps, those of point after 25")
+    assert "every action seems held for 4 steps" in report.findings[0].why
+    assert "use --env 'point?repeat=4'" in report.findings[0].advice
+    report = check(unknown, make("point?repeat=2"))
+    assert_found(report, "doubtful", r"cut off after 7 steps, those of point\?repeat=2 after 13")
+    for episodes in (unknown, [dataclasses.replace(one, repeat=4) for one in unknown]):
+        assert findings(check(episodes, make("point?repeat=4"))) == ["point?repeat=4 could not be replayed"]
+    ended = [dataclasses.replace(one, terminated=True, truncated=False) for one in unknown]
+    assert findings(check(ended, make("point")), "note") == ["point could not be replayed"]
+    assert not any("cut off" in what for what in findings(check(ended, make("point"))))
+
+
+def test_the_keys_of_a_held_task_are_those_of_the_task():
+    episodes = [dataclasses.replace(one, repeat=2) for one in control_episodes(1, size=10, dimensions=2)]
+    report = check(episodes, make("dm_control:finger-turn_hard?repeat=2"))
+    assert_found(report, "note", "the data lack touch, which dm_control:finger-turn_hard returns")
 
 
 def test_statistics_grow_with_the_number_of_actions():

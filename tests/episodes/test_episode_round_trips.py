@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import zipfile
 import zlib
 
 import numpy as np
@@ -43,6 +44,46 @@ def test_npz_keeps_everything_also_search_results(tmp_path):
     np.testing.assert_array_equal(again[-1].search_actions, episodes[-1].search_actions)
     with np.load(tmp_path / "all.npz") as archive:  # numpy alone opens it too
         np.testing.assert_array_equal(archive["000001/rewards"], episodes[1].rewards)
+
+
+def test_for_how_many_steps_actions_were_held_travels_in_npz_and_minari(tmp_path):
+    episodes = [dataclasses.replace(one, repeat=k) for one, k in zip(control_episodes(3), (4, None, 1), strict=True)]
+    write_npz(tmp_path / "a.npz", episodes)
+    again = list(load_episodes(tmp_path / "a.npz"))
+    assert_same(episodes, again)
+    assert [type(one.repeat) for one in again] == [int, type(None), int]
+    pytest.importorskip("minari")
+    write_minari(tmp_path / "test-v0", iter(episodes), Spaces((5,), 1, continuous=True))
+    again = list(load_episodes(tmp_path / "test-v0"))
+    assert_same(episodes, again)
+    assert [type(one.repeat) for one in again] == [int, type(None), int]
+
+
+def test_a_file_from_before_actions_were_held_is_read_as_it_was(tmp_path):
+    episodes = [dataclasses.replace(one, seed=3, repeat=4) for one in control_episodes(2)]
+    write_npz(tmp_path / "new.npz", episodes)
+    with zipfile.ZipFile(tmp_path / "new.npz") as new, zipfile.ZipFile(tmp_path / "old.npz", "w") as old:
+        for name in new.namelist():
+            if not name.endswith("/repeat.npy"):
+                old.writestr(name, new.read(name))
+    again = list(load_episodes(tmp_path / "old.npz"))
+    assert_same([dataclasses.replace(one, repeat=None) for one in episodes], again)
+    assert [one.seed for one in again] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "repeat, sentence",
+    [(0, "has repeat 0, but must be at least 1"), ([4, 4], "must be one whole number"), (2.0, "one")],
+)
+def test_a_repeat_that_is_no_number_of_steps_is_a_fault(repeat, sentence, tmp_path):
+    (episode,) = control_episodes(1)
+    arrays = {
+        name: getattr(episode, name) for name in ("observations", "actions", "rewards", "terminated", "truncated")
+    }
+    arrays["repeat"] = np.array(repeat)
+    np.savez(tmp_path / "a.npz", **{f"000000/{name}": array for name, array in arrays.items()})
+    with pytest.raises(ValueError, match=sentence):
+        list(load_episodes(tmp_path / "a.npz"))
 
 
 def test_control_and_atari_episodes_survive_their_formats(tmp_path):
