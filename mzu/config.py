@@ -28,16 +28,56 @@ class SearchConfig:
     num_sampled_actions: int | None = None  # Sampled MuZero: 20 in DM Control; None searches over all actions
     sampling_temperature: float = 1.0  # Sampled MuZero: actions are proposed from pi^(1/temperature)
     injected_prior: float = 0.25  # Offline RL and Continuous Action Spaces: prior of the trajectory's action
+    first_evaluations: bool | None = None  # Sampled MuZero: the root's candidates first; None: where they are sampled
+    max_depth: int = 0  # our choice: edges on the longest path, 0 for no limit
+    selection: Literal["puct", "gumbel"] = "puct"  # MuZero; gumbel: sequential halving (Danihelka 2022)
+    improvement: Literal["visits", "advantage", "completed_q", "one_step"] = "visits"  # MuZero; search/improvement/
+    advantage_temperature: float = 1.0  # improvement=advantage: in units of the running scale; one_step: of the reward
+    advantage_clip: float = 3.0  # improvement=advantage: no weight moves by more than exp(this); Muesli has 1
+    stored_value: Literal["model", "data"] = "model"  # our choice: whose word on the injected action counts
+    gumbel_candidates: int = 16  # Gumbel MuZero: candidates of the root that sequential halving begins with
+    gumbel_scale: float = 1.0  # Gumbel MuZero: of the root's noise; 0 switches it off
+    completed_value_scale: float = 0.1  # Gumbel MuZero: c_scale
+    completed_visit_offset: float = 50.0  # Gumbel MuZero: c_visit
 
     def __post_init__(self):
-        at_least(self, 1, "num_simulations", "puct_base")
-        at_least(self, 0, "puct_init")
+        at_least(self, 1, "num_simulations", "puct_base", "gumbel_candidates")
+        at_least(self, 0, "puct_init", "max_depth", "gumbel_scale", "completed_value_scale", "completed_visit_offset")
         within(self, 0, 1, "discount", "dirichlet_fraction")
-        positive(self, "dirichlet_alpha", "sampling_temperature")
+        positive(self, "dirichlet_alpha", "sampling_temperature", "advantage_temperature", "advantage_clip")
+        if self.selection == "gumbel" and self.first_evaluations:
+            raise ValueError(
+                "search.first_evaluations is true, but search.selection=gumbel visits the root's candidates in rounds "
+                "of its own; leave one of them out"
+            )
+        if self.improvement == "one_step" and (self.first_evaluations is False or self.selection == "gumbel"):
+            raise ValueError(
+                "search.improvement=one_step is made of the first evaluations; set search.first_evaluations=true and "
+                "search.selection=puct"
+            )
         if self.num_sampled_actions is not None:
             at_least(self, 1, "num_sampled_actions")
         if not 0 < self.injected_prior < 1:
             raise ValueError(f"search.injected_prior is {self.injected_prior}, but must lie between 0 and 1, exclusive")
+
+    @property
+    def evaluates_first(self) -> bool:
+        """Whether all candidates of the root are evaluated before the first simulation."""
+        if self.improvement == "one_step":
+            return True
+        if self.first_evaluations is None:
+            return self.num_sampled_actions is not None and self.selection == "puct"
+        return self.first_evaluations
+
+    @property
+    def noise_fraction(self) -> float:
+        """Share of the Dirichlet noise at the root; Gumbel MuZero explores by its own."""
+        return 0.0 if self.selection == "gumbel" else self.dirichlet_fraction
+
+    @property
+    def simulations(self) -> int:
+        """Simulations of a search: none where only one step is looked ahead."""
+        return 0 if self.improvement == "one_step" else self.num_simulations
 
 
 @dataclass(frozen=True)
@@ -49,16 +89,19 @@ class NetworkConfig:
     prediction_blocks: int = 0  # our choice: 0 puts linear heads straight on the hidden state
     frame_stack: int = 1  # images only: the last frames that make one observation; 4 in Atari (our choice)
     scale_hidden: bool = False  # MuZero min-max scales hidden states to [0, 1]; the paper has Layer Normalisation
-    scalar_head: Literal["categorical", "regression"] = "categorical"  # MuZero
+    scalar_head: Literal["categorical", "hl_gauss", "regression"] = "categorical"  # MuZero; see networks/scalars.py
     value_support: int = 300  # MuZero: categories are the integers -300..300 of the transformed value
     reward_support: int = 300  # MuZero
+    bins_per_unit: int = 1  # MuZero: 1; categories per unit of the transformed value, none in regression
+    hl_gauss_sigma: float = 0.75  # Farebrother 2024: width of the smooth target, in categories
     action_value_head: bool = False  # Table "ablations": the 0-step model predicts action values
 
     def __post_init__(self):
         if self.width != "auto":
             at_least(self, 1, "width")
         at_least(self, 0, "num_blocks", "prediction_blocks")
-        at_least(self, 1, "frame_stack", "value_support", "reward_support")
+        at_least(self, 1, "frame_stack", "value_support", "reward_support", "bins_per_unit")
+        positive(self, "hl_gauss_sigma")
 
 
 @dataclass(frozen=True)
@@ -130,8 +173,11 @@ class LearningConfig:
     policy_loss: Literal["reanalyse", "behaviour_cloning", "crr"] = "reanalyse"  # Table "ablations"
     value_loss_scale: float = 1.0  # equation of the loss; MuZero Reanalyse used 0.25
     hidden_gradient_scale: float = 0.5  # MuZero: gradient of the hidden state at every dynamics step
+    consistency_loss_scale: float = 0.0  # EfficientZero (its 2 is 1 here): hidden states as of the real observations
     learning_rate: float = 1e-4  # Optimization: initial, decayed by a cosine to 0
     weight_decay: float = 1e-4  # Optimization: the share of the weights removed in one step, times the cosine
+    max_gradient_norm: float = 0.0  # our choice: a longer gradient is scaled down to this length; 0: none is
+    weight_average: float = 0.0  # our choice: share kept of the averaged weights, which are evaluated; 0: not averaged
     crr_weight: Literal["exp", "indicator"] = "exp"  # CRR; the paper does not say which
     crr_temperature: float = 1.0  # CRR: beta of exp(advantage / beta)
     crr_clip: float = 20.0  # CRR: largest weight
@@ -140,8 +186,14 @@ class LearningConfig:
     def __post_init__(self):
         at_least(self, 1, "batch_size", "training_steps", "target_network_period")
         at_least(self, 0, "unroll_steps", "td_steps", "value_loss_scale", "weight_decay")
+        at_least(self, 0, "consistency_loss_scale", "max_gradient_norm")
         within(self, 0, 1, "hidden_gradient_scale")
         positive(self, "learning_rate", "crr_temperature", "crr_clip")
+        if not 0 <= self.weight_average < 1:
+            raise ValueError(
+                f"learning.weight_average is {self.weight_average}, but must be at least 0 and below 1, such as 0.99; "
+                "0 switches it off"
+            )
 
 
 @dataclass(frozen=True)
@@ -188,6 +240,15 @@ class Config:
     learning: LearningConfig = field(default_factory=LearningConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     run: RunConfig = field(default_factory=RunConfig)
+
+    @property
+    def injects(self) -> bool:
+        """Whether the stored action of a stored game is injected at the root.
+
+        Where all actions are candidates that is so only for what really followed it (`search.stored_value=data`).
+        """
+        needed = self.search.num_sampled_actions is not None or self.search.stored_value == "data"
+        return self.reanalyse.inject_actions and needed
 
     def to_json(self) -> str:
         """The config as indented JSON text; `Config.from_json` reads it back to an equal config."""

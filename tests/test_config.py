@@ -87,6 +87,14 @@ def test_an_override_is_typed(assignment, path, value):
         ("acting.temperatures=a", "must be a list of numbers"),
         ("acting.temperatures=1", "acting.temperature_ends has 2 entries, but 1 temperatures need 0"),
         ("learning.learning_rate=0", "learning.learning_rate is 0.0, but must be a positive number"),
+        ("network.scalar_head=gauss", "'categorical' or 'hl_gauss' or 'regression'"),
+        ("network.bins_per_unit=0", "network.bins_per_unit is 0, but must be at least 1"),
+        ("network.bins_per_unit=0.5", "network.bins_per_unit is 0.5, but must be a whole number"),
+        ("network.hl_gauss_sigma=0", "network.hl_gauss_sigma is 0.0, but must be a positive number"),
+        ("learning.consistency_loss_scale=-1", "learning.consistency_loss_scale is -1.0, but must be at least 0"),
+        ("learning.max_gradient_norm=-1", "learning.max_gradient_norm is -1.0, but must be at least 0"),
+        ("learning.weight_average=1", "learning.weight_average is 1.0, but must be at least 0 and below 1, such as"),
+        ("learning.weight_average=-0.1", "learning.weight_average is -0.1, but must be at least 0 and below 1"),
     ],
 )
 def test_a_bad_override_is_refused_with_a_sentence(assignment, sentence):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mzu.acting.selection import make_selection
+from mzu.acting.selection import Selection, make_selection
 from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.networks.network import Network
@@ -43,15 +43,18 @@ def evaluate(
     config: Config,
     make_environment: Callable[[], Environment],
     episodes: int,
-    select: str = "search",
+    select: str | Selection = "search",
     seed: int = 0,
     on_frame: Callable[[np.ndarray], None] | None = None,
+    scale: float | None = None,
 ) -> Evaluation:
     """Plays `episodes` episodes, up to 50 side by side. Episode i begins with a reset seed that depends on i only.
 
-    `on_frame` is shown every picture of the first episode, for a video.
+    `select` is one of `SELECTIONS`, or a function like those that `make_selection` makes. `on_frame` is shown every
+    picture of the first episode, for a video. `scale` is the running scale of a run that improves its policy by
+    advantages.
     """
-    choose = make_selection(network, config, select)
+    choose = select if callable(select) else make_selection(network, config, select, scale)
     rng = np.random.default_rng([seed, 1])
     seeds = np.random.default_rng([seed, 2]).integers(2**31, size=episodes)
     environments = [make_environment() for _ in range(min(episodes, PARALLEL_EPISODES))]

@@ -83,6 +83,7 @@ class FreshGame:
             terminated=self.terminated,
             truncated=self.truncated,
             seed=self.seed,
+            repeat=self.environment.repeat,
             source=f"{self.environment.id}, seed {self.seed}",
         )
 

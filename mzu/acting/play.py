@@ -1,7 +1,7 @@
 """`Player`: fresh and stored games in lockstep, one search for all of them (paper, section "Reanalyse").
 
     stored games   replay what happened; their action joins the candidates of a sampled search
-    fresh games    take an action drawn from the visits
+    fresh games    take an action drawn from the improved policy
 
 A stored game is a game like any other: online is fraction 0, offline is 1, and no other code knows the difference.
 Notebook 07_training_system.
@@ -24,6 +24,7 @@ from mzu.reanalyse.stored_game import StoredGame
 from mzu.replay.pieces import Piece, tail_length
 from mzu.replay.segment import Segment
 from mzu.replay.trace import SearchTrace
+from mzu.search.improvement.advantage import RunningScale
 from mzu.search.search import sample_actions, search
 from mzu.search.tree import ROOT
 from mzu.state import inside, under
@@ -53,7 +54,13 @@ class Player:
         self.fraction = FractionController(config.reanalyse.fraction)
         self.games: list[StoredGame | FreshGame] = []
         self.seconds = {"search": 0.0, "games": 0.0}  # time spent searching, and in the games: environments, recording
+        self.scale = RunningScale() if config.search.improvement == "advantage" else None
         self._searches = config.learning.policy_loss == "reanalyse" or config.learning.td_steps == 0
+
+    @property
+    def advantage_scale(self) -> float | None:
+        """The running scale that the searches of the moment measure advantages by, where there is one."""
+        return None if self.scale is None else self.scale.value
 
     def advance(self, temperature: float) -> Played:
         """One position of every game is searched; finished games give way to new ones."""
@@ -88,7 +95,10 @@ class Player:
             self.rng,
             **self._injection(games),
             legal_actions=self._legal(games),
+            scale=self.advantage_scale,
         )
+        if self.scale is not None:
+            self.scale.update(result.spread)
         actions = sample_actions(result, temperature, self.rng)
         searched = time.perf_counter()
         raw_values = result.tree.nodes["raw_value"][:, ROOT]
@@ -101,8 +111,8 @@ class Player:
         self.seconds["games"] += time.perf_counter() - searched
 
     def _injection(self, games) -> dict:
-        """The stored actions of stored games join their candidates, where candidates are sampled."""
-        if self.config.search.num_sampled_actions is None or not self.config.reanalyse.inject_actions:
+        """The stored actions of stored games join their candidates, or keep the improved policy near the data."""
+        if not self.config.injects:
             return {}
         inject = np.array([game.is_stored for game in games])
         if not inject.any():
@@ -111,7 +121,21 @@ class Player:
         actions = [game.action if game.is_stored else nothing for game in games]
         # Stored actions may lie a rounding error outside of the bounds (`BOUND_TOLERANCE`); candidates may not.
         actions = np.clip(actions, -1, 1) if self.spaces.continuous else np.array(actions)
-        return {"injected_actions": actions, "inject": inject}
+        injection = {"injected_actions": actions, "inject": inject}
+        if self.config.search.stored_value == "data":
+            injection["stored_values"] = self._stored_values(games)
+        return injection
+
+    def _stored_values(self, games) -> np.ndarray:
+        """Reward + discount * value [B] of what really followed the stored actions; NaN for fresh games."""
+        stored = [game.is_stored for game in games]
+        rewards, following, terminal = zip(
+            *(game.followed_by() if game.is_stored else (np.nan, game.observation, False) for game in games),
+            strict=True,
+        )
+        _, _, values = self.model.initial(np.stack(following))
+        values = np.array(rewards) + self.config.search.discount * np.where(terminal, 0.0, values)
+        return np.where(stored, values, np.nan)
 
     def _legal(self, games) -> np.ndarray | None:
         masks = [game.legal_actions for game in games]
@@ -143,6 +167,7 @@ class Player:
     def state(self) -> dict[str, np.ndarray]:
         """The games as far as they are played, as arrays."""
         arrays = under("fraction", self.fraction.state())
+        arrays |= {} if self.scale is None else under("scale", self.scale.state())
         arrays["games"] = np.array(len(self.games))
         for place, game in enumerate(self.games):
             arrays |= under(f"game_{place}", _game_state(game))
@@ -151,6 +176,8 @@ class Player:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Goes on where `state` was taken; fresh games are brought back by taking the same actions again."""
         self.fraction.restore(inside(state, "fraction"))
+        if self.scale is not None:
+            self.scale.restore(inside(state, "scale"))
         self.games = [self._restore_game(place, inside(state, f"game_{place}")) for place in range(int(state["games"]))]
 
     def _restore_game(self, place: int, state: dict[str, np.ndarray]) -> StoredGame | FreshGame:

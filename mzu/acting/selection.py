@@ -3,9 +3,10 @@
 policy   the most likely action of the policy head
 value    the action with the highest reward + discount * value after one step of the model, or, for a network that was
          trained without unrolling, with the highest output of the action-value head
-search   the most visited action of a search without noise
+search   the most likely action of the policy that a search without noise improved
 
-Continuous candidates are drawn from the policy with scale min(scale, 0.05). Notebook 08_unplugged.
+Continuous candidates are the policy's mean and samples of it with scale min(scale, 0.05). The best single one would be
+chosen by the noise of its value: the action is their mean, weighted by the improved policy. Notebook 08_unplugged.
 """
 
 import dataclasses
@@ -18,18 +19,23 @@ from mzu.config import Config
 from mzu.networks.compile_model import model_for_search
 from mzu.networks.network import Network
 from mzu.networks.scalars import scalar_from_logits
-from mzu.search.search import sample_actions, search
+from mzu.search.improvement import improve
+from mzu.search.improvement.root import Root
+from mzu.search.search import best_actions, search
 
 SELECTIONS = ("policy", "value", "search")
 
 Selection = Callable[..., np.ndarray]
 
 
-def make_selection(network: Network, config: Config, select: str) -> Selection:
-    """A function choose(observations [B, ...], rng, legal=None [B, A]) -> actions [B] or [B, D]."""
+def make_selection(network: Network, config: Config, select: str, scale: float | None = None) -> Selection:
+    """A function choose(observations [B, ...], rng, legal=None [B, A]) -> actions [B] or [B, D].
+
+    `scale` is the running scale of a run that improves its policy by advantages.
+    """
     if select not in SELECTIONS:
         raise ValueError(f"select is {select!r}, but must be one of {', '.join(SELECTIONS)}")
-    settings = dataclasses.replace(config.search, dirichlet_fraction=0.0)
+    settings = dataclasses.replace(config.search, dirichlet_fraction=0.0, gumbel_scale=0.0)
     if network.spaces.continuous and settings.num_sampled_actions is None:
         settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
     model = model_for_search(network, config.evaluation.max_policy_scale)
@@ -43,10 +49,11 @@ def make_selection(network: Network, config: Config, select: str) -> Selection:
             "the world was never trained; use policy, or value with network.action_value_head=true"
         )
     if select == "value":
-        return lambda observations, rng, legal=None: _by_value(model, observations, rng, legal, settings)
+        return lambda observations, rng, legal=None: _by_value(model, observations, rng, legal, settings, scale)
 
     def by_search(observations, rng, legal=None):
-        return sample_actions(search(model, observations, settings, rng, legal_actions=legal), 0, rng)
+        found = search(model, observations, settings, rng, legal_actions=legal, scale=scale, propose_mean=True)
+        return best_actions(found)
 
     return by_search
 
@@ -69,25 +76,33 @@ def one_step_values(model, observations, candidates, discount: float) -> np.ndar
     return np.stack(columns, axis=1)
 
 
-def _by_value(model, observations, rng, legal, settings) -> np.ndarray:
+def _by_value(model, observations, rng, legal, settings, scale) -> np.ndarray:
     _, policy, _ = model.initial(observations)
-    batch = len(observations)
     if isinstance(policy, tuple):
-        mean, scale = policy
-        noise = rng.standard_normal((batch, settings.num_sampled_actions, mean.shape[1]))
-        noise[:, 0] = 0  # the mean itself is a candidate
-        candidates = np.clip(mean[:, None] + scale[:, None] * noise, -1, 1).astype(np.float32)
-        legal = None
-    else:
-        candidates = np.broadcast_to(np.arange(policy.shape[1], dtype=np.int32), policy.shape)
+        return _mean_by_value(model, observations, policy, rng, settings, scale)
+    candidates = np.broadcast_to(np.arange(policy.shape[1], dtype=np.int32), policy.shape)
     values = _masked(one_step_values(model, observations, candidates, settings.discount), legal)
-    return candidates[np.arange(batch), np.argmax(values, axis=1)]
+    return np.argmax(values, axis=1)
+
+
+def _mean_by_value(model, observations, policy, rng, settings, scale) -> np.ndarray:
+    """The mean [B, D] of the candidates, weighted by the advantages of their one-step values."""
+    mean, scales = policy
+    noise = rng.standard_normal((len(mean), settings.num_sampled_actions, mean.shape[1]))
+    noise[:, 0] = 0  # the mean itself is a candidate
+    candidates = np.clip(mean[:, None] + scales[:, None] * noise, -1, 1).astype(np.float32)
+    values = one_step_values(model, observations, candidates, settings.discount)
+    nothing = np.full(len(mean), np.nan)
+    root = Root(np.ones_like(values), np.zeros(values.shape, np.int32), values, nothing, nothing, nothing)
+    weights = improve(root, dataclasses.replace(settings, improvement="advantage"), scale).policy
+    return np.einsum("bk,bkd->bd", weights, candidates).astype(np.float32)
 
 
 def _by_action_values(network: Network) -> Selection:
     @tf.function(reduce_retracing=True)
     def action_values(observations):
-        return scalar_from_logits(network.action_value(network.representation(observations)))
+        logits = network.action_value(network.representation(observations))
+        return scalar_from_logits(logits, network.config.bins_per_unit)
 
     def choose(observations, rng, legal=None):
         values = action_values(tf.constant(np.asarray(observations, network.spaces.observation_dtype))).numpy()

@@ -38,7 +38,7 @@ def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulatio
     def scalar(parameters, hidden):
         logits = dense(parameters, hidden)
         support = jnp.arange(logits.shape[-1]) - logits.shape[-1] // 2
-        x = jax.nn.softmax(logits) @ support.astype(jnp.float32)
+        x = jax.nn.softmax(logits) @ support.astype(jnp.float32) / weights.bins_per_unit
         size = jnp.abs(x) + 1 + SCALAR_EPSILON
         root = 2 * size / (jnp.sqrt(1 + 4 * SCALAR_EPSILON * size) + 1)
         return jnp.sign(x) * (root * root - 1)

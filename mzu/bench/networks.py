@@ -156,7 +156,8 @@ def _loss(network: Network, observations, actions, rewards, values, policy_actio
         policy_mask=tf.ones_like(values),
     )
     predictions = unroll(network, observations, actions, config.unroll_steps, config.hidden_gradient_scale)
-    return tf.reduce_mean(unrolled_losses(predictions, targets, actions, config, network.spaces.continuous).total)
+    settings = (config, network.spaces.continuous, network.config)
+    return tf.reduce_mean(unrolled_losses(predictions, targets, actions, *settings).total)
 
 
 def _network(width: int, blocks: int) -> Network:

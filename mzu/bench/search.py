@@ -44,6 +44,16 @@ COLUMNS = {
     "gemm_fraction": "of GEMM limit",
     "tree_simulations_per_second": "tree alone, sim/s",
 }
+SAMPLED, DIMENSIONS = 20, 6  # candidates and action dimensions, as in DM Control
+SAMPLED_CASES = [1, 16, 64]  # batch, at width 64 with 2 blocks
+SAMPLED_COLUMNS = {
+    "batch": "batch",
+    "without_ms": "without ms",
+    "first_ms": "with first evaluations ms",
+    "simulations_ms": f"with {SAMPLED} simulations more ms",
+    "first_cost": "cost of first evaluations",
+    "simulations_cost": "of as many simulations",
+}
 
 
 def add_arguments(parser) -> None:
@@ -66,6 +76,15 @@ def run(arguments) -> int:
                       f"{numba.config.NUMBA_NUM_THREADS} cores\n")  # fmt: skip
                 print("  ".join(COLUMNS.values()))
             print("  ".join(_cell(records[-1][key], len(title)) for key, title in COLUMNS.items()), flush=True)
+    for number, batch in enumerate(SAMPLED_CASES):
+        records.append(measure_sampled(batch, arguments.repetitions))
+        if not arguments.json:
+            if number == 0:
+                print(
+                    f"\nContinuous actions, {DIMENSIONS} dimensions, {SAMPLED} sampled; the root's first evaluations\n"
+                )
+                print("  ".join(SAMPLED_COLUMNS.values()))
+            print("  ".join(_cell(records[-1][key], len(title)) for key, title in SAMPLED_COLUMNS.items()), flush=True)
     if arguments.json:
         print(json.dumps(records, indent=2))
     return 0
@@ -102,6 +121,33 @@ def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int,
         "speedup": mctx / times["mzu"] if peers else None,
         "gemm_fraction": gemm / times["mzu"],
         "tree_simulations_per_second": batch * SIMULATIONS / times["tree"] * 1000,
+    }
+
+
+def measure_sampled(batch: int, repetitions: int) -> dict:
+    """What the first evaluations of a sampled search cost, beside as many simulations: times in ms, and shares."""
+    rng = np.random.default_rng(0)
+    weights = random_weights(rng, OBSERVATION_SIZE, DIMENSIONS, 64, 2, SUPPORT, continuous=True)
+    model = CompiledModel(weights)
+    observations = rng.normal(size=(batch, OBSERVATION_SIZE)).astype(np.float32)
+
+    def contestant(simulations, first):
+        config = SearchConfig(num_simulations=simulations, num_sampled_actions=SAMPLED, first_evaluations=first)
+        return lambda: search(model, observations, config, rng)
+
+    contestants = {
+        "without_ms": contestant(SIMULATIONS, False),
+        "first_ms": contestant(SIMULATIONS, True),
+        "simulations_ms": contestant(SIMULATIONS + SAMPLED, False),
+    }
+    times = best_times(contestants, repetitions)
+    return {
+        "batch": batch,
+        "sampled": SAMPLED,
+        "simulations": SIMULATIONS,
+        **times,
+        "first_cost": times["first_ms"] / times["without_ms"] - 1,
+        "simulations_cost": times["simulations_ms"] / times["without_ms"] - 1,
     }
 
 
@@ -170,6 +216,7 @@ def tree_alone(rng, actions: int, batch: int):
         log_gamma=np.zeros((batch, actions)),
         uniforms=np.zeros((batch, 0, actions)),
         slots=np.zeros(batch, np.int32),
+        gumbels=np.zeros((batch, 0)),
     )
 
     def call():
@@ -183,7 +230,7 @@ def tree_alone(rng, actions: int, batch: int):
 def _grow(tree, settings, inputs, reward, policy, value, start, stop):
     for node in range(reward.shape[0]):
         for b in range(start, stop):
-            parent, candidate = (0, 0) if node == 0 else select(tree, settings, b)
+            parent, candidate = (0, 0) if node == 0 else select(tree, settings, inputs, b)
             add_node(
                 tree, settings, inputs, b, node, parent, candidate, reward[node, b], policy[node, b], value[node, b]
             )

@@ -85,6 +85,7 @@ def _environment(fast: bool) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("MZU_FAST", "MPLBACKEND")}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(MZU), environment.get("PYTHONPATH")]))
     environment["PYTHONHASHSEED"] = "0"  # the order of sets of strings
+    environment["TF_CPP_MIN_LOG_LEVEL"] = "3"  # otherwise a cell that uses TensorFlow says that there is no GPU
     environment.setdefault("MUJOCO_GL", "disable")
     if fast:
         environment["MZU_FAST"] = "1"

@@ -33,6 +33,12 @@ class StoredGame:
         """The stored action at this position, which joins the candidates of a sampled search."""
         return self.piece.actions[self.position]
 
+    def followed_by(self) -> tuple[float, np.ndarray, bool]:
+        """What really followed the stored action: its reward, the next observation, and whether that is terminal."""
+        piece, following = self.piece, self.position + 1
+        terminal = piece.terminated and following == len(piece.actions)
+        return float(piece.rewards[self.position]), piece.observation(following, self.frame_stack), terminal
+
     @property
     def finished(self) -> bool:
         return self.position == self.piece.length

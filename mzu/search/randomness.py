@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mzu.config import SearchConfig
 from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN
 
@@ -50,3 +51,10 @@ def draw_randomness(
 
         run_on_cores(draw, len(seeds))
     return Randomness(log_gamma, normals, uniforms)
+
+
+def draw_gumbels(rng: np.random.Generator, batch: int, candidates: int, config: SearchConfig) -> np.ndarray:
+    """Gumbel noise of the root's candidates [B, K], or [B, 0] where no search asks for it."""
+    if config.selection != "gumbel":
+        return np.zeros((batch, 0))
+    return config.gumbel_scale * rng.gumbel(size=(batch, candidates))

@@ -14,9 +14,13 @@ from mzu.config import SearchConfig
 from mzu.networks.compiled import CompiledModel
 from mzu.networks.model import GaussianPolicy, Model
 from mzu.search import batch as batched
+from mzu.search.gumbel import considered_table
 from mzu.search.history import History, replay
+from mzu.search.improvement import improve
+from mzu.search.improvement.completed_q import gumbel_choice
+from mzu.search.improvement.root import root_of
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN, Inputs, Settings
-from mzu.search.randomness import draw_randomness
+from mzu.search.randomness import draw_gumbels, draw_randomness
 from mzu.search.tree import ROOT, Tree, new_tree, root_actions, without_hidden
 
 
@@ -25,13 +29,17 @@ class SearchResult:
     """What a search found out about B positions.
 
     symbol  field     shape             meaning
-    pi      policy    [B, K]            visits of the root's candidates, normalised: the improved policy
+    pi      policy    [B, K]            the improved policy over the root's candidates, by `search.improvement`
     nu      value     [B]               mean value of the root: the improved value
             actions   [B, K] or [B, K, D]  the actions that the candidates stand for
             visits    [B, K] int32      how often each was taken
             prior     [B, K]            the prior of each, with noise or injection; 0: no candidate
+            q         [B, K]            reward + discount * value of each; NaN where it was never evaluated
             injected  [B] int32         the candidate that holds the injected action, -1 where there is none
             tree      Tree              everything else
+            advantage [B, K] or None    of each candidate, where the operator has one
+            spread    [B] or None       how far the advantages of a root lie apart: what its running scale is made of
+            chosen    [B] or None       the candidate that sequential halving ended with
             history   History or None   every simulation, when `record=True`
     """
 
@@ -40,8 +48,12 @@ class SearchResult:
     actions: np.ndarray
     visits: np.ndarray
     prior: np.ndarray
+    q: np.ndarray
     injected: np.ndarray
     tree: Tree
+    advantage: np.ndarray | None = None
+    spread: np.ndarray | None = None
+    chosen: np.ndarray | None = None
     history: History | None = None
 
 
@@ -53,14 +65,20 @@ def search(
     injected_actions=None,
     inject=None,
     legal_actions=None,
+    stored_values=None,
+    scale: float | None = None,
+    propose_mean: bool = False,
     record: bool = False,
 ) -> SearchResult:
     """Searches from every observation and returns the improved policy and value.
 
     observations      [B, ...]          what `model.initial` takes
-    injected_actions  [B] or [B, D]     actions that join the root's candidates (only where actions are sampled)
+    injected_actions  [B] or [B, D]     actions that join the root's candidates, or get a share of the prior among them
     inject            [B] bool          the rows in which they do; default all
     legal_actions     [B, A] bool       the actions allowed at the root; default all
+    stored_values     [B]               reward + discount * value of what really followed the injected actions, or NaN
+    scale                               the running scale of `search.improvement=advantage`
+    propose_mean                        the mean of a Gaussian policy is the first of the root's candidates
     record                              keep the history of every simulation
 
     All random numbers come from `rng`; the same generator state gives the same search.
@@ -85,8 +103,14 @@ def search(
     sampled = config.num_sampled_actions or num_actions
     legal = _check_legal(legal_actions, batch, num_actions, gaussian)
     inject, action_index, action_vector = _check_injected(injected_actions, inject, batch, num_actions, source)
-    nodes = config.num_simulations + 1
+    stored_values = _check_stored(stored_values, inject)
+    # One more place at the root for the injected action, where not every action is a candidate already.
+    candidates = sampled + (1 if inject.any() and source != ALL_ACTIONS else 0)
+    first = candidates if config.evaluates_first else 0
+    nodes = 1 + first + config.simulations
     randomness = draw_randomness(rng, batch, nodes, sampled, source, num_actions, config.dirichlet_alpha)
+    if propose_mean and gaussian:
+        randomness.normals[:, ROOT, 0] = 0.0
     inputs = Inputs(
         legal=legal,
         all_legal=np.ones((1, num_actions), bool),
@@ -96,63 +120,114 @@ def search(
         log_gamma=randomness.log_gamma,
         uniforms=randomness.uniforms,
         slots=np.full(batch, -1, np.int32),
+        gumbels=draw_gumbels(rng, batch, candidates, config),
     )
-    candidates = sampled + (1 if inject.any() else 0)  # one more place at the root for the injected action
-    tree = _new_tree(root_hidden, nodes, candidates, source, randomness.normals)
-    settings = make_settings(config, source, sampled)
+    tree = _new_tree(root_hidden, nodes, candidates, source, randomness.normals, first)
+    settings = make_settings(config, source, sampled, first)
     if compiled:
         bad = batched.search_compiled(model.network, observations, tree, settings, inputs)
     else:
         bad = _search_model(model, policy, value, tree, settings, inputs)
     if bad[0] >= 0:
-        place = f"simulation {bad[1] - 1}" if bad[1] > ROOT else "the root"
-        raise ValueError(f"The model's output is not finite in row {bad[0]} at {place}; are its weights NaN?")
+        raise ValueError(
+            f"The model's output is not finite in row {bad[0]} at {_place(bad[1], first)}; are its weights NaN?"
+        )
 
     # Copies, so that who keeps these numbers does not keep the whole tree with them.
-    visits = tree.edges["visits"][:, ROOT].copy()
+    root = root_of(tree, config.discount, inputs.slots, stored_values)
+    improved = improve(root, config, scale)
+    completion = (config.completed_value_scale, config.completed_visit_offset)
     return SearchResult(
-        policy=visits / config.num_simulations,  # every simulation takes one of the root's edges
+        policy=improved.policy,
         value=tree.nodes["value"][:, ROOT].copy(),
         actions=root_actions(tree),
-        visits=visits,
-        prior=tree.edges["prior"][:, ROOT].copy(),
-        injected=inputs.slots,
+        visits=root.visits,
+        prior=root.prior,
+        q=root.q,
+        injected=root.injected,
         tree=tree,
-        history=replay(tree, settings) if record else None,
+        advantage=improved.advantage,
+        spread=improved.spread,
+        chosen=gumbel_choice(root, inputs.gumbels, *completion) if config.selection == "gumbel" else None,
+        history=replay(tree, settings, inputs.gumbels) if record else None,
     )
+
+
+def _place(node: int, first: int) -> str:
+    if node == ROOT:
+        return "the root"
+    return f"the root's candidate {node - 1}" if node <= first else f"simulation {node - 1 - first}"
 
 
 def _search_model(model, policy, value, tree, settings, inputs) -> tuple[int, int]:
     """A search through any model: select, evaluate, expand and back up, for all rows at once."""
-    batch, nodes = tree.nodes.shape
+    batch, simulations = tree.ends.shape
     rows = np.arange(batch)
     parents, candidates = np.zeros(batch, np.int64), np.zeros(batch, np.int64)
-    reward = np.zeros(batch)
     flat = without_hidden(tree)
-    for node in range(nodes):
-        if node != ROOT:
-            batched.select_batch(flat, settings, parents, candidates)
-            actions = tree.actions[rows, parents, candidates]
-            tree.hidden[:, node], reward, policy, value = model.recurrent(tree.hidden[rows, parents], actions)
-            policy = _policy_rows(policy, batch)
-            reward, value = _numbers(reward, "reward", batch), _numbers(value, "value", batch)
+    bad_row = batched.add_nodes(flat, settings, inputs, ROOT, parents, candidates, np.zeros(batch), policy, value)
+    if bad_row >= 0:
+        return bad_row, ROOT
+    if settings.first:
+        bad_row = _evaluate_root(model, tree, settings, inputs)
+        if bad_row >= 0:
+            return bad_row, 1
+    for node in range(1 + settings.first, 1 + settings.first + simulations):
+        batched.select_batch(flat, settings, inputs, parents, candidates)
+        actions = tree.actions[rows, parents, candidates]
+        tree.hidden[:, node], reward, policy, value = model.recurrent(tree.hidden[rows, parents], actions)
+        policy = _policy_rows(policy, batch)
+        reward, value = _numbers(reward, "reward", batch), _numbers(value, "value", batch)
         bad_row = batched.add_nodes(flat, settings, inputs, node, parents, candidates, reward, policy, value)
         if bad_row >= 0:
             return bad_row, node
     return -1, -1
 
 
+def _evaluate_root(model, tree, settings, inputs) -> int:
+    """The first evaluations of all rows in one call of the model -> a row that is not finite, or -1."""
+    batch, count = len(tree.nodes), settings.first
+    hidden = np.repeat(tree.hidden[:, ROOT], count, axis=0)
+    # A place without a candidate takes the action of one: no model is asked of what nobody proposed.
+    exists = tree.edges["prior"][:, ROOT] > 0
+    places = np.where(exists, np.arange(count), exists.argmax(axis=1)[:, None])
+    actions = tree.actions[np.arange(batch)[:, None], ROOT, places]
+    hidden, reward, policy, value = model.recurrent(hidden, actions.reshape(batch * count, *actions.shape[2:]))
+    tree.hidden[:, 1 : 1 + count] = np.reshape(hidden, (batch, count, *np.shape(hidden)[1:]))
+    policy = _policy_rows(policy, batch * count).reshape(batch, count, -1)
+    reward, value = (_numbers(n, name, batch * count) for n, name in ((reward, "reward"), (value, "value")))
+    shape = (batch, count)
+    return batched.add_first(
+        without_hidden(tree), settings, inputs, reward.reshape(shape), policy, value.reshape(shape)
+    )
+
+
 def sample_actions(result: SearchResult, temperature: float, rng: np.random.Generator) -> np.ndarray:
-    """One action per row, drawn with probability proportional to visits^(1 / temperature); 0 takes the most visited."""
-    weights = visit_distribution(result.visits, temperature)
-    cumulative = np.cumsum(weights, axis=1)
-    draws = rng.random((len(weights), 1)) * cumulative[:, -1:]
-    chosen = np.argmax(draws < cumulative, axis=1)
-    return result.actions[np.arange(len(weights)), chosen]
+    """One action per row, drawn with probability proportional to policy^(1 / temperature); 0 takes the largest.
+
+    Where sequential halving chose, its choice is taken: its exploration is the Gumbel noise.
+    """
+    chosen = result.chosen
+    if chosen is None:
+        weights = visit_distribution(result.policy, temperature)
+        cumulative = np.cumsum(weights, axis=1)
+        draws = rng.random((len(weights), 1)) * cumulative[:, -1:]
+        chosen = np.argmax(draws < cumulative, axis=1)
+    return result.actions[np.arange(len(chosen)), chosen]
+
+
+def best_actions(result: SearchResult) -> np.ndarray:
+    """What the improved policy stands for: its most likely action [B], or its mean [B, D] where actions are continuous.
+
+    The mean is what the policy head learns from it; the single candidate of the highest value is chosen by noise.
+    """
+    if result.actions.ndim == 2:
+        return result.actions[np.arange(len(result.policy)), np.argmax(result.policy, axis=1)]
+    return np.einsum("bk,bkd->bd", result.policy, result.actions).astype(np.float32)
 
 
 def visit_distribution(visits: np.ndarray, temperature: float) -> np.ndarray:
-    """visits [B, K] -> visits^(1 / temperature), normalised; temperature 0: all on the first most visited."""
+    """visits or shares [B, K] -> visits^(1 / temperature), normalised; temperature 0: all on the first largest."""
     if not temperature >= 0:
         raise ValueError(f"temperature is {temperature}, but must be 0 or more")
     share = visits / visits.max(axis=1, keepdims=True)  # the largest is 1: no power of it can overflow
@@ -164,8 +239,9 @@ def visit_distribution(visits: np.ndarray, temperature: float) -> np.ndarray:
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
-    """The kernels' form of a SearchConfig."""
+def make_settings(config: SearchConfig, source: int, sampled: int, first: int = 0) -> Settings:
+    """The kernels' form of a SearchConfig; `first` is the number of first evaluations."""
+    gumbel = config.selection == "gumbel"
     return Settings(
         discount=float(config.discount),
         exploration=_exploration(config.num_simulations + 1, config.puct_base, config.puct_init),
@@ -174,9 +250,19 @@ def make_settings(config: SearchConfig, source: int, sampled: int) -> Settings:
         candidate_source=source,
         sampled=sampled,
         temperature=float(config.sampling_temperature),
-        dirichlet_fraction=float(config.dirichlet_fraction),
+        dirichlet_fraction=float(config.noise_fraction),
         injected_prior=float(config.injected_prior),
+        first=first,
+        max_depth=config.max_depth,
+        gumbel=gumbel,
+        considered=_considered(config.gumbel_candidates, config.num_simulations) if gumbel else _NO_TABLE,
+        value_scale=float(config.completed_value_scale),
+        visit_offset=float(config.completed_visit_offset),
     )
+
+
+_NO_TABLE = np.zeros((1, 0), np.int32)
+_considered = functools.cache(considered_table)
 
 
 @functools.cache
@@ -240,8 +326,6 @@ def _check_injected(injected_actions, inject, batch: int, num_actions: int, sour
     if inject.dtype != bool or inject.shape != (batch,):
         raise ValueError(f"inject is {inject.dtype} {inject.shape}, but must be bool ({batch},), one switch per row")
     actions = np.asarray(injected_actions)
-    if source == ALL_ACTIONS:
-        raise ValueError("injected_actions is given, but every action is a candidate already; leave it out")
     shape = vector.shape if source == SAMPLED_GAUSSIAN else index.shape
     if actions.shape != shape:
         raise ValueError(f"injected_actions has shape {actions.shape}, but must be {shape}")
@@ -259,7 +343,19 @@ def _check_injected(injected_actions, inject, batch: int, num_actions: int, sour
     return inject, index, vector
 
 
-def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np.ndarray) -> Tree:
+def _check_stored(stored_values, inject: np.ndarray) -> np.ndarray:
+    """stored_values [B] as given; NaN where there is none."""
+    if stored_values is None:
+        return np.full(len(inject), np.nan)
+    stored = np.asarray(stored_values, float)
+    if stored.shape != inject.shape:
+        raise ValueError(f"stored_values has shape {stored.shape}, but must be {inject.shape}, one for each row")
+    if (~inject & ~np.isnan(stored)).any() or np.isinf(stored).any():
+        raise ValueError("stored_values must be finite where an action is injected, and NaN elsewhere")
+    return stored
+
+
+def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np.ndarray, first: int) -> Tree:
     batch = len(root_hidden)
     hidden = np.empty((batch, nodes, *root_hidden.shape[1:]), root_hidden.dtype)
     hidden[:, ROOT] = root_hidden
@@ -269,4 +365,4 @@ def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np
     if normals.shape[2] != candidates:
         vector = np.zeros((batch, nodes, candidates, normals.shape[3]), np.float32)
         vector[:, :, : normals.shape[2]] = normals
-    return new_tree(hidden, candidates, index, vector)
+    return new_tree(hidden, candidates, index, vector, first)

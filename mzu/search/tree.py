@@ -1,6 +1,8 @@
 """The search tree of a whole batch as one record of flat arrays (notebook 03_search).
 
-Node 0 is the root; simulation s creates node s + 1, so a tree never needs an index of free nodes. An edge is a pair
+Node 0 is the root, nodes 1..F are the first evaluations of its F candidates (F = 0 where there are none), and
+simulation s creates node F + s + 1, so a tree never needs an index of free nodes. A node that was not needed has no
+visits: of a candidate that does not exist, or of a simulation that ended at the greatest depth. An edge is a pair
 (node, candidate): the K candidates of a node are the actions that the search may take there. A candidate with prior 0
 does not exist: an illegal action, an empty slot.
 """
@@ -26,7 +28,7 @@ NODE = np.dtype(
 )
 EDGE = np.dtype(
     [
-        ("child", np.int32),  # NO_NODE until the edge is taken for the first time
+        ("child", np.int32),  # NO_NODE until the edge is evaluated for the first time
         ("visits", np.int32),
         ("prior", np.float64),  # 0 where there is no candidate
         ("reward", np.float64),  # the network's reward for taking the edge
@@ -45,6 +47,7 @@ class Tree(NamedTuple):
     action_index   [B, N, K] int32         actions of a sampled discrete space; empty where candidate k is action k
     action_vector  [B, N, K, D] float32    continuous actions; D = 0 in a discrete space
     bounds         [B, 2]                  smallest and largest reward + discount * value seen on any edge
+    ends           [B, S] int32            the node at which each simulation ended
 
     Each field of a record is a flat array of its own too: tree.edges["prior"] is [B, N, K].
     """
@@ -55,6 +58,12 @@ class Tree(NamedTuple):
     action_index: np.ndarray
     action_vector: np.ndarray
     bounds: np.ndarray
+    ends: np.ndarray
+
+    @property
+    def first(self) -> int:
+        """F, the number of nodes that the first evaluations take."""
+        return self.nodes.shape[1] - 1 - self.ends.shape[1]
 
     @property
     def actions(self) -> np.ndarray:
@@ -66,7 +75,9 @@ class Tree(NamedTuple):
         return np.broadcast_to(np.arange(self.edges.shape[-1], dtype=np.int32), self.edges.shape)
 
 
-def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray) -> Tree:
+def new_tree(
+    hidden: np.ndarray, candidates: int, action_index: np.ndarray, action_vector: np.ndarray, first: int = 0
+) -> Tree:
     """Memory for trees; a record is written when its node is added. The arrays given are taken over, not copied."""
     batch, nodes = hidden.shape[:2]
     # Kernels write tree.edges[b, n, k].visits; without the compiler, only NumPy's record arrays understand that.
@@ -78,6 +89,7 @@ def new_tree(hidden: np.ndarray, candidates: int, action_index: np.ndarray, acti
         action_index=action_index,
         action_vector=action_vector,
         bounds=np.empty((batch, 2)),
+        ends=np.empty((batch, nodes - 1 - first), np.int32),
     )
 
 
@@ -95,11 +107,14 @@ def without_hidden(tree: Tree) -> Tree:
     return tree._replace(hidden=np.zeros((len(tree.nodes), 0, 0), np.float32))
 
 
-def tree_bytes(batch: int, simulations: int, candidates: int, hidden_size: int, action_dimensions: int = 0) -> int:
-    """Memory of a search in bytes: B * (16 + N * (32 + 4 H + K * (32 + 4 D))), with N = simulations + 1.
+def tree_bytes(
+    batch: int, simulations: int, candidates: int, hidden_size: int, action_dimensions: int = 0, first: int = 0
+) -> int:
+    """Memory of a search in bytes: B * (16 + 4 S + N * (32 + 4 H + K * (32 + 4 D))), with N = S + first + 1.
 
     32 bytes a node, 32 an edge, 4 for each number of a hidden state (float32, H of them) and of an action (D of them; 1
     where discrete actions are sampled, 0 where all are searched).
     """
-    nodes = simulations + 1
-    return batch * (16 + nodes * (32 + 4 * hidden_size + candidates * (32 + 4 * action_dimensions)))
+    nodes = simulations + first + 1
+    node = 32 + 4 * hidden_size + candidates * (32 + 4 * action_dimensions)
+    return batch * (16 + 4 * simulations + nodes * node)

@@ -21,7 +21,7 @@ def rounds(monkeypatch):
     """All actions are 1; -> the observations and legal actions of every round of the evaluation."""
     seen = []
 
-    def make_selection(network, config, select):
+    def make_selection(network, config, select, scale):
         def choose(observations, rng, legal=None):
             seen.append((observations, legal))
             return np.ones(len(observations), np.int32)

@@ -8,6 +8,7 @@ from made_worlds import STATES, VECTORS, Counter, LookUpModel, Unrepeatable, gau
 import mzu.acting.play
 from mzu.acting.play import Player, temperature_at
 from mzu.config import ActingConfig, Config
+from mzu.environments.held_actions import HeldActions
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
@@ -118,6 +119,16 @@ def test_a_fresh_game_takes_the_action_that_was_selected():
     np.testing.assert_array_equal(episodes[0].rewards, 10 * np.arange(7) + 2)
     assert episodes[0].terminated and not episodes[0].truncated
     assert not any(segment.stored for segment in segments)
+
+
+def test_a_fresh_game_says_for_how_many_steps_its_actions_were_held():
+    player = made_player(made_config(), LookUpModel(preferring(2)), lambda: HeldActions(Counter((7,)), 3))
+    _, (episode,) = play(player, rounds=3, temperature=0)
+    assert episode.repeat == 3 and episode.source.startswith("counter?repeat=3, seed ")
+    np.testing.assert_array_equal(episode.rewards, [0 + 10 + 20 + 6, 30 + 40 + 50 + 6, 60 + 2])
+    np.testing.assert_array_equal(episode.observations[:, 1], [0, 3, 6, 7])
+    _, (episode,) = play(made_player(made_config(), LookUpModel(preferring(2))), rounds=7)
+    assert episode.repeat == 1
 
 
 def test_a_high_temperature_tries_actions_that_a_low_one_leaves_out():

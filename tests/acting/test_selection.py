@@ -89,31 +89,46 @@ def test_the_mode_of_a_gaussian_is_its_mean_within_the_bounds():
     assert modes.dtype == np.float32
 
 
-def test_value_finds_the_best_of_the_sampled_actions(monkeypatch):
+def test_value_goes_from_the_mean_towards_the_best_of_the_sampled_actions(monkeypatch):
     # The reward is highest at (0.5, -0.5), the mean of the policy at (0, 0).
     best = np.array([0.5, -0.5])
     model = LookUpModel(
         gaussian([0, 0], [0.5, 0.5]), reward=lambda hidden, actions: -((actions - best) ** 2).sum(axis=1)
     )
-    choose = selection_of(monkeypatch, model, "value", "search.num_sampled_actions=500", spaces=VECTORS)
-    actions = choose(OBSERVATIONS, np.random.default_rng(0))
-    assert actions.shape == (2, 2) and actions.dtype == np.float32
-    np.testing.assert_allclose(actions, [best] * 2, atol=0.15)
-    # Where nothing is better than the mean, the mean is chosen: it is always a candidate.
-    model.reward = lambda hidden, actions: -(actions**2).sum(axis=1)
-    np.testing.assert_array_equal(choose(OBSERVATIONS, np.random.default_rng(0)), np.zeros((2, 2)))
+    settings = ("search.num_sampled_actions=500", "search.advantage_clip=100")
+
+    def chosen(temperature):
+        further = (*settings, f"search.advantage_temperature={temperature}")
+        actions = selection_of(monkeypatch, model, "value", *further, spaces=VECTORS)(
+            OBSERVATIONS, np.random.default_rng(0)
+        )
+        assert actions.shape == (2, 2) and actions.dtype == np.float32
+        return actions
+
+    np.testing.assert_allclose(chosen(0.01), [best] * 2, atol=0.15)
+    distances = [np.linalg.norm(chosen(temperature) - best, axis=1) for temperature in (0.01, 0.3, 1, 3, 100)]
+    assert (np.diff(distances, axis=0) > 0).all()  # the hotter, the less is believed
+    np.testing.assert_allclose(chosen(1e6), 0, atol=0.05)
+
+
+def test_a_choice_among_candidates_of_equal_value_is_their_mean_and_no_sample(monkeypatch):
+    model = LookUpModel(gaussian([0.3, -0.2], [0.05, 0.05]), reward=lambda hidden, actions: 0 * actions[:, 0])
+    for select in ("value", "search"):
+        settings = ("search.num_sampled_actions=500", "search.improvement=advantage")
+        choose = selection_of(monkeypatch, model, select, *settings, spaces=VECTORS)
+        np.testing.assert_allclose(choose(OBSERVATIONS, np.random.default_rng(0)), [[0.3, -0.2]] * 2, atol=0.01)
 
 
 def test_candidates_come_from_a_policy_of_scale_0_05():
-    # A fresh network has mean 0 and scale 1: without the cap most candidates would lie further out than 0.3.
+    # A fresh network has mean 0 and scale 1: without the cap the candidates would lie far out, and so would their mean.
     network = build_network(NetworkConfig(width=8, num_blocks=0, value_support=2, reward_support=2), VECTORS)
     config = Config().override("search.num_simulations=20")  # without num_sampled_actions: 20 are taken
     observations = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     actions = make_selection(network, config, "search")(observations, np.random.default_rng(0))
     assert actions.shape == (50, 2)
-    assert np.abs(actions).max() < 0.3
     wide = make_selection(network, config.override("evaluation.max_policy_scale=10"), "search")
-    assert np.abs(wide(observations, np.random.default_rng(0))).max() > 0.5
+    wider = np.abs(wide(observations, np.random.default_rng(0))).max()
+    assert np.abs(actions).max() < 0.05 < 0.2 < wider
 
 
 # Without a model

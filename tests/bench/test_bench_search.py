@@ -16,8 +16,9 @@ from mzu.search.search import search
 
 def test_each_record_has_the_promised_fields_and_consistent_ratios(monkeypatch, capsys):
     monkeypatch.setattr(bench, "CASES", [(4, 16, 1, 3)])
+    monkeypatch.setattr(bench, "SAMPLED_CASES", [2])
     assert cli.main(["bench", "search", "--json", "--repetitions", "1"]) == 0
-    (record,) = json.loads(capsys.readouterr().out)
+    record, sampled = json.loads(capsys.readouterr().out)
     assert list(record) == [
         *("actions", "width", "blocks", "batch", "simulations"),
         *("mzu_ms", "mctx_ms", "gemm_ms", "speedup", "gemm_fraction", "tree_simulations_per_second"),
@@ -25,13 +26,15 @@ def test_each_record_has_the_promised_fields_and_consistent_ratios(monkeypatch, 
     assert record["mctx_ms"] is None and record["speedup"] is None
     assert record["gemm_fraction"] == pytest.approx(record["gemm_ms"] / record["mzu_ms"])
     assert record["tree_simulations_per_second"] > 0
+    assert sampled["first_cost"] == pytest.approx(sampled["first_ms"] / sampled["without_ms"] - 1)
 
 
 def test_the_table_has_a_line_per_case(monkeypatch, capsys):
     monkeypatch.setattr(bench, "CASES", [(4, 16, 1, 1), (3, 16, 1, 2)])
+    monkeypatch.setattr(bench, "SAMPLED_CASES", [1])
     assert cli.main(["bench", "search", "--repetitions", "1"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
-    assert len(lines) == 5 and "of GEMM limit" in lines[2]
+    assert len(lines) == 10 and "of GEMM limit" in lines[2] and "cost of first evaluations" in lines[8]
 
 
 def test_bad_options_are_refused_with_a_sentence(monkeypatch, capsys):

@@ -50,7 +50,6 @@ SAMPLED = {"num_sampled_actions": 4}
         (Stub(discrete), {}, {"legal_actions": np.ones((2, 4), bool)}, r"must be bool \(2, 3\)"),
         (Stub(discrete), {}, {"legal_actions": np.ones((2, 3))}, "legal_actions is float64"),
         (Stub(gaussian), SAMPLED, {"legal_actions": np.ones((2, 2), bool)}, "has no action to mask"),
-        (Stub(discrete), {}, {"injected_actions": np.zeros(2, int)}, "every action is a candidate already"),
         (
             Stub(discrete),
             SAMPLED,

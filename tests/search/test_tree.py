@@ -24,7 +24,7 @@ def test_a_tree_has_the_documented_size(continuous, sampled, dimensions):
     config = SearchConfig(num_simulations=9, num_sampled_actions=sampled)
     tree = search(model, rng.normal(size=(5, 4)), config, rng).tree
     found = sum(array.nbytes for array in tree)
-    assert found == tree_bytes(5, 9, sampled or 3, 32, dimensions)
+    assert found == tree_bytes(5, 9, sampled or 3, 32, dimensions, first=sampled or 0)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

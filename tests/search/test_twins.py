@@ -15,7 +15,8 @@ from mzu.networks.model import GaussianPolicy, TabularModel
 from mzu.networks.weights import random_weights
 from mzu.search import reference
 from mzu.search import search as search_module
-from mzu.search.randomness import Randomness
+from mzu.search.improvement import reference as plain_operators
+from mzu.search.randomness import Randomness, draw_gumbels, draw_randomness
 from mzu.search.search import search
 
 # Plain Python under NUMBA_DISABLE_JIT is slow, and the kernels are the same lines.
@@ -58,6 +59,23 @@ def tabular_model(rng, states, actions):
 
 
 @st.composite
+def ways_to_improve(draw):
+    """Selection, first evaluations and operator, as far as they go together."""
+    improvement = draw(st.sampled_from(["visits", "advantage", "completed_q", "one_step"]))
+    if improvement == "one_step":
+        return {"improvement": improvement, "first_evaluations": draw(st.sampled_from([None, True]))}
+    selection = draw(st.sampled_from(["puct", "puct", "gumbel"]))
+    return {
+        "improvement": improvement,
+        "selection": selection,
+        "first_evaluations": draw(st.sampled_from([None, False] if selection == "gumbel" else [None, False, True])),
+        "gumbel_candidates": draw(st.sampled_from([1, 2, 3, 16])),
+        "advantage_temperature": draw(st.sampled_from([0.5, 1.0])),
+        "advantage_clip": draw(st.sampled_from([0.3, 3.0])),
+    }
+
+
+@st.composite
 def searches(draw):
     """A model and all arguments of a search of it."""
     seed = draw(st.integers(0, 2**32 - 1))
@@ -74,8 +92,10 @@ def searches(draw):
         num_sampled_actions=None if kind == "all" else draw(st.integers(1, 8)),
         sampling_temperature=draw(st.sampled_from([1.0, 0.5, 2.0])),
         injected_prior=draw(st.sampled_from([0.1, 0.25, 0.9])),
+        max_depth=draw(st.sampled_from([0, 1, 2, 5])),
+        **draw(ways_to_improve()),
     )
-    arguments = {}
+    arguments = {"propose_mean": draw(st.booleans())}
     if kind == "gaussian":
         dimensions = draw(st.integers(1, 3))
         model = TabularGaussian(rng, states, dimensions)
@@ -85,7 +105,7 @@ def searches(draw):
             legal = rng.random((batch, actions)) < 0.5
             legal[np.arange(batch), rng.integers(0, actions, batch)] = True
             arguments["legal_actions"] = legal
-    if kind != "all" and draw(st.booleans()):
+    if "legal_actions" not in arguments and draw(st.booleans()):
         if kind == "gaussian":
             # On the bounds too, where clipped samples meet the injected action.
             injected = rng.choice([-1.0, 1.0, 0.3], (batch, dimensions)).astype(np.float32)
@@ -109,46 +129,63 @@ def test_kernels_and_reference_grow_the_same_trees(case):
         visits = [edge.visits for edge in root.edges if edge.prior > 0]
         assert result.visits[b, allowed].tolist() == visits
         assert result.visits[b, ~allowed].sum() == 0
-        np.testing.assert_allclose(result.policy[b, allowed], np.array(visits) / sum(visits))
+        assert sum(visits) == config.simulations
+        plain = getattr(plain_operators, config.improvement)(root, config)
+        np.testing.assert_allclose(result.policy[b, allowed], plain, atol=1e-12)
+        assert (result.policy[b, ~allowed] == 0).all()
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(searches())
 def test_each_row_of_a_batch_equals_that_row_searched_alone(case):
     model, observations, config, seed, arguments = case
-    drawn = []
+    drawn, gumbels = [], []
 
     def remember(*args):
-        drawn.append(search_draw(*args))
+        drawn.append(draw_randomness(*args))
         return drawn[-1]._replace(normals=drawn[-1].normals.copy())
 
-    search_draw = search_module.draw_randomness
+    def remember_gumbels(*args):
+        gumbels.append(draw_gumbels(*args))
+        return gumbels[-1]
+
+    inject = arguments.get("inject", np.full(len(observations), "injected_actions" in arguments))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search_module, "draw_randomness", remember)
+        patch.setattr(search_module, "draw_gumbels", remember_gumbels)
         together = search(model, observations, config, np.random.default_rng(seed), **arguments)
         for b in range(len(observations)):
+            if config.evaluates_first and inject.any() and not inject[b]:
+                continue  # alone it has one place less at its root, and its simulations other random numbers
             row = slice(b, b + 1)
             patch.setattr(
                 search_module, "draw_randomness", lambda *_, row=row: Randomness(*(a[row].copy() for a in drawn[0]))
             )
-            alone = search(model, observations[row], config, None, **{k: v[row] for k, v in arguments.items()})
+            patch.setattr(search_module, "draw_gumbels", lambda *args, row=row: gumbels[0][row, : args[2]])
+            own = {name: value if name == "propose_mean" else value[row] for name, value in arguments.items()}
+            alone = search(model, observations[row], config, None, **own)
             slots = alone.tree.edges.shape[2]  # one less where only other rows have an injected action
             for name in ("visits", "parent", "parent_candidate", "value", "raw_value"):
                 np.testing.assert_array_equal(alone.tree.nodes[name][0], together.tree.nodes[name][b])
             for name in ("child", "visits", "prior", "reward", "value"):
                 np.testing.assert_array_equal(alone.tree.edges[name][0], together.tree.edges[name][b, :, :slots])
             np.testing.assert_array_equal(alone.actions[0], together.actions[b, :slots])
+            np.testing.assert_allclose(alone.policy[0], together.policy[b, :slots], rtol=1e-12)
             assert alone.value[0] == together.value[b]
 
 
+WAYS = [{}, {"first_evaluations": False}, {"selection": "gumbel"}, {"max_depth": 2}, {"improvement": "one_step"}]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("continuous", [False, True])
 @pytest.mark.parametrize("prediction_blocks", [0, 1])
-def test_the_compiled_network_is_searched_as_the_reference_searches_it(continuous, prediction_blocks):
+def test_the_compiled_network_is_searched_as_the_reference_searches_it(continuous, prediction_blocks, way):
     rng = np.random.default_rng(3)
     weights = random_weights(rng, 5, 3, 20, 2, continuous=continuous, prediction_blocks=prediction_blocks)
     model = CompiledModel(weights)
     observations = rng.normal(size=(7, 5)).astype(np.float32)
-    config = SearchConfig(num_simulations=25, num_sampled_actions=6 if continuous else None)
+    config = SearchConfig(num_simulations=25, num_sampled_actions=6 if continuous else None, **way)
     injected = {"injected_actions": np.ones((7, 3), np.float32), "inject": np.arange(7) % 2 == 0} if continuous else {}
     result = search(model, observations, config, np.random.default_rng(0), **injected)
     roots = reference.search(model, observations, config, np.random.default_rng(0), **injected)
@@ -156,7 +193,8 @@ def test_the_compiled_network_is_searched_as_the_reference_searches_it(continuou
         assert_same_tree(result.tree, b, root)
 
 
-def test_one_compiled_call_and_the_python_loop_give_the_same_search():
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_one_compiled_call_and_the_python_loop_give_the_same_search(way):
     rng = np.random.default_rng(4)
     model = CompiledModel(random_weights(rng, 5, 4, 33, 1))
 
@@ -166,10 +204,10 @@ def test_one_compiled_call_and_the_python_loop_give_the_same_search():
         initial, recurrent = staticmethod(model.initial), staticmethod(model.recurrent)
 
     observations = rng.normal(size=(70, 5)).astype(np.float32)  # more than one piece for each core
-    config = SearchConfig(num_simulations=12)
+    config = SearchConfig(num_simulations=12, **way)
     compiled = search(model, observations, config, np.random.default_rng(1))
     looped = search(Wrapped(), observations, config, np.random.default_rng(1))
-    for name in ("nodes", "edges", "hidden", "bounds"):
+    for name in ("nodes", "edges", "hidden", "bounds", "ends"):
         np.testing.assert_array_equal(getattr(compiled.tree, name), getattr(looped.tree, name))
 
 

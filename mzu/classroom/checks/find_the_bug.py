@@ -13,7 +13,7 @@ from mzu.replay.pieces import Piece
 from mzu.replay.priorities import Priorities
 from mzu.replay.returns import n_step_returns
 from mzu.replay.trace import SearchTrace
-from mzu.search.reference import Edge, add_noise
+from mzu.search.reference_candidates import Edge, add_noise
 
 # Reading data ---------------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mzu.classroom.question import Question
 from mzu.search import reference
-from mzu.search.reference import Edge, add_edge, add_noise, inject_action, softmax
+from mzu.search.reference_candidates import Edge, add_edge, add_noise, inject_action, softmax
 
 SHARE = 0.25  # of the noise in a fresh row, and of the injected action in a reanalysed one
 
