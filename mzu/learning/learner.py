@@ -2,13 +2,14 @@
 appendices "Value Learning" and "Optimization"; notebook 07_training_system).
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from mzu.config import Config
-from mzu.learning.losses import unroll, unrolled_losses
+from mzu.learning.losses import Following, consistency_losses, following_of, unroll, unrolled_losses
 from mzu.learning.optimiser import AdamW
 from mzu.learning.targets import Targets, make_targets
 from mzu.networks.compile_model import model_for_search, refresh
@@ -16,8 +17,10 @@ from mzu.networks.network import Network, build_network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.replay.replay import Batch
 
-# What `Learner.step` reports, in this order; tutorials/metrics.md has the formulas.
+# What `Learner.step` reports, in this order, and what follows where that loss is on; tutorials/metrics.md has the
+# formulas.
 METRICS = ("loss", "policy_loss", "value_loss", "reward_loss", "value", "value_target", "gradient_norm")
+CONSISTENCY = "consistency_loss"
 
 
 class Lesson(NamedTuple):
@@ -28,7 +31,7 @@ class Lesson(NamedTuple):
 
 
 class Learner:
-    """Owns the network that is trained, its target network and the optimiser.
+    """Owns the network that is trained, its target network, the optimiser, and the averaged weights where they are on.
 
     `prepare` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled
     by XLA for fixed shapes; `learning.jit_compile=false` runs it as a plain TensorFlow graph, which starts at once but
@@ -44,9 +47,19 @@ class Learner:
         self.target_network.copy_weights_from(network)
         self._target_model = model_for_search(self.target_network)
         rates = (learning.learning_rate, learning.weight_decay, learning.training_steps)
-        self.optimiser = AdamW(network.trainable_variables, *rates)
+        self.optimiser = AdamW(network.trainable_variables, *rates, learning.max_gradient_norm)
+        self._averaged_network = build_network(network.config, network.spaces) if learning.weight_average > 0 else None
         self.steps = 0
         self._step = tf.function(self._step_tensors, jit_compile=learning.jit_compile)
+
+    @property
+    def evaluated_network(self) -> Network:
+        """What is evaluated and saved as the run's network: the averaged weights where they are on, else the trained.
+
+        With d = `learning.weight_average` the averaged weights after n steps are the mean over those after steps 1..n,
+        where step i counts d^(n - i). Games are searched and targets made without them.
+        """
+        return self.network if self._averaged_network is None or self.steps == 0 else self._averaged_network
 
     def prepare(self, batch: Batch) -> Lesson:
         """The batch with its targets, made with the target network of the moment."""
@@ -56,9 +69,13 @@ class Learner:
         """One gradient step -> metrics, and the priorities |nu - z| [B] of the batch's positions."""
         batch = lesson.batch
         tensors = (batch.observations, batch.actions, batch.weights, batch.search_value[:, 0], lesson.targets)
+        names = METRICS
+        if self.config.learning.consistency_loss_scale > 0:
+            tensors += (following_of(batch, self.config.learning.unroll_steps),)
+            names += (CONSISTENCY,)
         metrics, priorities = self._step(*tf.nest.map_structure(tf.convert_to_tensor, tensors))
         self.steps += 1
-        metrics = dict(zip(METRICS, metrics.numpy().tolist(), strict=True))
+        metrics = dict(zip(names, metrics.numpy().tolist(), strict=True))
         if not np.isfinite(list(metrics.values())).all():
             raise Diverged(self.steps, lesson)
         return metrics, priorities.numpy()
@@ -75,14 +92,16 @@ class Learner:
         _, _, values = self._target_model.initial(observations.reshape(batch * positions, *observations.shape[2:]))
         return values.reshape(batch, positions)
 
-    def losses(self, observations, actions, targets: Targets):
+    def losses(self, observations, actions, targets: Targets, following: Following | None = None):
         """Predictions and losses of a batch -> (Predictions, Losses)."""
-        learning = self.config.learning
-        predictions = unroll(self.network, observations, actions, learning.unroll_steps, learning.hidden_gradient_scale)
-        return predictions, unrolled_losses(predictions, targets, actions, learning, self.network.spaces.continuous)
+        learning, network = self.config.learning, self.network
+        predictions = unroll(network, observations, actions, learning.unroll_steps, learning.hidden_gradient_scale)
+        consistency = None if following is None else consistency_losses(network, predictions.hidden, following)
+        settings = (learning, network.spaces.continuous, network.config)
+        return predictions, unrolled_losses(predictions, targets, actions, *settings, consistency)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Weights of both networks, the optimiser's variables and the number of steps, as arrays."""
+        """Weights of all networks, the optimiser's variables and the number of steps, as arrays."""
         arrays = {"steps": np.array(self.steps)}
         for name, variables in self._variables():
             arrays |= {f"{name}/{number}": variable.numpy() for number, variable in enumerate(variables)}
@@ -100,23 +119,39 @@ class Learner:
         yield "network", self.network.trainable_variables
         yield "target_network", self.target_network.trainable_variables
         yield "optimiser", self.optimiser.variables
+        if self._averaged_network is not None:
+            yield "averaged_network", self._averaged_network.trainable_variables
 
-    def _step_tensors(self, observations, actions, weights, search_value, targets: Targets):
+    def _step_tensors(self, observations, actions, weights, search_value, targets: Targets, following=None):
         variables = self.network.trainable_variables
         with tf.GradientTape() as tape:
-            predictions, losses = self.losses(observations, actions, targets)
+            predictions, losses = self.losses(observations, actions, targets, following)
             # Critical: without the weights the loss would be that of the prioritised positions only.
             loss = tf.reduce_mean(weights * losses.total)
         # Without unrolled steps the dynamics has no gradient; TensorFlow makes zeros for its own variables only.
         sources = [variable.value for variable in variables]
         gradients = tape.gradient(loss, sources, unconnected_gradients=tf.UnconnectedGradients.ZERO)
         gradient_norm = self.optimiser.apply(gradients)
-        value = scalar_from_logits(predictions.value[:, 0])
+        self._average_weights()
+        value = scalar_from_logits(predictions.value[:, 0], self.network.config.bins_per_unit)
         # With TD-0 the target is the search value itself; how far the prediction is from it takes the place of z.
         reference = targets.values[:, 0] if self.config.learning.td_steps > 0 else value
         parts = [losses.policy, losses.value, losses.reward, value, targets.values[:, 0]]
         metrics = [loss, *(tf.reduce_mean(part) for part in parts), gradient_norm]
+        if losses.consistency is not None:
+            metrics.append(tf.reduce_mean(losses.consistency))
         return tf.stack(metrics), tf.abs(search_value - reference)
+
+    def _average_weights(self) -> None:
+        """average = average + (1 - d) / (1 - d^n) (weight - average) after step n; after step 1 it is the weight."""
+        if self._averaged_network is None:
+            return
+        d = self.config.learning.weight_average
+        share = (1.0 - d) / -tf.math.expm1(self.optimiser.steps * math.log(d))  # exact also where d is close to 1
+        for average, weight in zip(
+            self._averaged_network.trainable_variables, self.network.trainable_variables, strict=True
+        ):
+            average.assign(average + share * (weight - average))
 
 
 class Diverged(ValueError):
@@ -139,4 +174,9 @@ def check_possible(config: Config) -> None:
         raise ValueError(
             "learning.unroll_steps=0 trains no model that could be searched; choose learning.policy_loss="
             "behaviour_cloning or crr with learning.td_steps of 1 or more, or unroll at least 1 step"
+        )
+    if learning.unroll_steps == 0 and learning.consistency_loss_scale > 0:
+        raise ValueError(
+            f"learning.consistency_loss_scale is {learning.consistency_loss_scale}, but with learning.unroll_steps=0 "
+            "there are no hidden states to compare; unroll at least 1 step, or set it to 0"
         )

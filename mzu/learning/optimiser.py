@@ -22,11 +22,20 @@ EPSILON = 1e-7  # e
 class AdamW:
     """Owns the two moments of the gradient, each one long vector, and the number of steps.
 
-    `weight_decay` is the share of the weights that one step removes at the start.
+    `weight_decay` is the share of the weights that one step removes at the start. A gradient longer than
+    `max_gradient_norm` is scaled down to this length; 0 leaves it as it is.
     """
 
-    def __init__(self, weights: list, learning_rate: float, weight_decay: float, training_steps: int):
+    def __init__(
+        self,
+        weights: list,
+        learning_rate: float,
+        weight_decay: float,
+        training_steps: int,
+        max_gradient_norm: float = 0.0,
+    ):
         self.weights = weights
+        self.max_gradient_norm = max_gradient_norm
         self.learning_rate, self.weight_decay, self.training_steps = learning_rate, weight_decay, training_steps
         size = sum(math.prod(weight.shape) for weight in weights)
         self.steps = tf.Variable(0.0)
@@ -38,10 +47,13 @@ class AdamW:
         return [self.steps, self.mean, self.square]
 
     def apply(self, gradients: list):
-        """One step down the gradients, one for each weight -> the length of the gradient."""
+        """One step down the gradients, one for each weight -> the length of the gradient, before it is scaled down."""
         cosine = self._cosine()
         following = self.steps + 1.0
         gradient = _join(gradients)
+        length = tf.norm(gradient)
+        if self.max_gradient_norm > 0:
+            gradient *= tf.minimum(1.0, self.max_gradient_norm / length)
         mean = self.mean + (1.0 - MEAN_DECAY) * (gradient - self.mean)
         square = self.square + (1.0 - SQUARE_DECAY) * (gradient * gradient - self.square)
         corrected = tf.sqrt(1.0 - SQUARE_DECAY**following) / (1.0 - MEAN_DECAY**following)
@@ -54,7 +66,7 @@ class AdamW:
             self.weights, tf.split(joined, [math.prod(w.shape) for w in self.weights]), strict=True
         ):
             weight.assign(tf.reshape(part, weight.shape))
-        return tf.norm(gradient)
+        return length
 
     def current_rate(self) -> float:
         """The learning rate of the step that comes next."""

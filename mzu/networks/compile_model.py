@@ -69,4 +69,5 @@ def network_weights(network: Network) -> NetworkWeights:
         policy=dense("prediction/policy"),
         continuous=network.spaces.continuous,
         scale_hidden=config.scale_hidden,
+        bins_per_unit=config.bins_per_unit,
     )

@@ -191,8 +191,9 @@ def _read_heads(network, buffers, is_root):
     bins, size = network.value_bins, network.policy_size
     for i in range(buffers.value.shape[0]):
         if not is_root:
-            buffers.reward[i] = scalar_from_logits(buffers.reward_logits[i], network.reward_bins)
-        buffers.value[i] = scalar_from_logits(buffers.output_logits[i], bins)
+            reward_logits = buffers.reward_logits[i]
+            buffers.reward[i] = scalar_from_logits(reward_logits, network.reward_bins, network.bins_per_unit)
+        buffers.value[i] = scalar_from_logits(buffers.output_logits[i], bins, network.bins_per_unit)
         for j in range(size):
             output = np.float64(buffers.output_logits[i, bins + j])
             is_scale = network.continuous and j >= size // 2
@@ -256,11 +257,11 @@ def policy_scale(raw):
 
 
 @kernel_part
-def scalar_from_logits(logits, bins):
-    """The scalar that a categorical head stands for; a head with one output is the scalar itself."""
+def scalar_from_logits(logits, bins, bins_per_unit):
+    """The scalar that a head over categories stands for; a head with one output says h of it."""
     if bins == 1:
-        return np.float64(logits[0])
-    return inverse_transform(_expectation(logits, bins))
+        return inverse_transform(np.float64(logits[0]))
+    return inverse_transform(_expectation(logits, bins) / bins_per_unit)
 
 
 @kernel_part

@@ -41,5 +41,6 @@ def build_dynamics(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[in
     x = residual_tower(x, config.num_blocks, initialiser)
     if config.scale_hidden:
         x = scale_to_unit(x)
-    reward = head(x, head_size(config.scalar_head, config.reward_support), initialiser, "reward")
+    bins = head_size(config.scalar_head, config.reward_support, config.bins_per_unit)
+    reward = head(x, bins, initialiser, "reward")
     return keras.Model([hidden, action], [x, reward], name="dynamics")

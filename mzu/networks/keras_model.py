@@ -48,12 +48,14 @@ class KerasModel:
 
     def _initial_tensors(self, observations):
         output = self.network.initial(observations)
-        return output.hidden, self._policy(output.policy), scalar_from_logits(output.value)
+        return output.hidden, self._policy(output.policy), self._scalar(output.value)
 
     def _recurrent_tensors(self, hidden, actions):
         output = self.network.recurrent(hidden, actions)
-        reward, value = scalar_from_logits(output.reward), scalar_from_logits(output.value)
-        return output.hidden, reward, self._policy(output.policy), value
+        return output.hidden, self._scalar(output.reward), self._policy(output.policy), self._scalar(output.value)
+
+    def _scalar(self, logits):
+        return scalar_from_logits(logits, self.network.config.bins_per_unit)
 
     def _policy(self, outputs):
         if self.network.spaces.continuous:

@@ -21,7 +21,8 @@ def build_prediction(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[
     if config.prediction_blocks:
         x = trunk(x, config.width, config.prediction_blocks, initialiser)
     policy = head(x, spaces.policy_size, initialiser, "policy")
-    value = head(x, head_size(config.scalar_head, config.value_support), initialiser, "value")
+    bins = head_size(config.scalar_head, config.value_support, config.bins_per_unit)
+    value = head(x, bins, initialiser, "value")
     return keras.Model(hidden, [policy, value], name="prediction")
 
 
@@ -31,7 +32,7 @@ def build_action_value(
     """The sub-model "action_value": hidden [B, ...] of the representation -> logits [B, A, bins]."""
     if spaces.continuous:
         raise ValueError("network.action_value_head needs discrete actions; a continuous space has no list of them")
-    bins = head_size(config.scalar_head, config.value_support)
+    bins = head_size(config.scalar_head, config.value_support, config.bins_per_unit)
     hidden = keras.Input(hidden_shape, name="hidden")
     values = head(hidden, spaces.num_actions * bins, initialiser, "action_value")
     return keras.Model(hidden, ops.reshape(values, (-1, spaces.num_actions, bins)), name="action_value")

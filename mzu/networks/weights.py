@@ -43,8 +43,9 @@ class NetworkWeights:
     """Everything `CompiledModel` needs, in plain arrays.
 
     `dynamics.first.kernel` has one row per hidden unit, then one per action (one-hot) or action dimension. `prediction`
-    is None when the heads sit straight on the hidden state. Reward and value heads have 2 * support + 1 outputs, or 1
-    for plain regression. The policy head has A outputs (logits), or 2 D: means, then scales before softplus.
+    is None when the heads sit straight on the hidden state. Reward and value heads have 2 * support * bins_per_unit + 1
+    outputs, or 1 for regression. The policy head has A outputs (logits), or 2 D: means, then scales before
+    softplus.
     """
 
     representation: TrunkWeights
@@ -55,6 +56,7 @@ class NetworkWeights:
     policy: Dense
     continuous: bool
     scale_hidden: bool = False
+    bins_per_unit: int = 1
 
 
 class PackedNetwork(NamedTuple):
@@ -78,6 +80,7 @@ class PackedNetwork(NamedTuple):
     width: int
     reward_bins: int
     value_bins: int
+    bins_per_unit: int
     policy_size: int
     continuous: bool
     scale_hidden: bool
@@ -116,6 +119,7 @@ def pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
         width=width,
         reward_bins=len(weights.reward.bias),
         value_bins=len(weights.value.bias),
+        bins_per_unit=weights.bins_per_unit,
         policy_size=len(weights.policy.bias),
         continuous=weights.continuous,
         scale_hidden=weights.scale_hidden,

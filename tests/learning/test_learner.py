@@ -1,5 +1,6 @@
 """The learner's steps: what a weight does to a row, what decays, when the target network follows, what is reported."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -17,6 +18,8 @@ from mzu.replay.segment import Segment
 
 STATES = Spaces((2,), 3)
 NETWORK = NetworkConfig(width=8, num_blocks=1, value_support=3, reward_support=3)
+SMOOTH = dataclasses.replace(NETWORK, scalar_head="hl_gauss", bins_per_unit=4)
+OPTIONS = ("learning.consistency_loss_scale=1", "learning.max_gradient_norm=1", "learning.weight_average=0.9")
 
 
 @pytest.fixture
@@ -264,11 +267,104 @@ def test_without_unrolling_the_action_values_are_learned_and_the_dynamics_is_lef
         (["learning.unroll_steps=0"], "unroll_steps=0 trains no model"),
         (["learning.unroll_steps=0", "learning.policy_loss=crr", "learning.td_steps=0"], "crr needs values of its own"),
         (["learning.policy_loss=crr", "learning.td_steps=0"], "crr needs values of its own"),
+        (
+            ["learning.unroll_steps=0", "learning.policy_loss=crr", "learning.consistency_loss_scale=2"],
+            "consistency_loss_scale is 2.0, but with learning.unroll_steps=0 there are no hidden states",
+        ),
     ],
 )
 def test_settings_that_cannot_be_learned_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         made_learner(*settings)
+
+
+# Options: consistency, a limit for the gradient, averaged weights
+
+
+def test_the_consistency_loss_is_reported_and_part_of_the_loss(without_graphs):
+    plain, consistent = made_learner(), made_learner("learning.consistency_loss_scale=3")
+    without, _ = plain.step(plain.prepare(three_rows()))
+    metrics, _ = consistent.step(consistent.prepare(three_rows()))
+    assert tuple(metrics) == (*METRICS, "consistency_loss")
+    assert 0 < metrics["consistency_loss"] < 4
+    assert metrics["loss"] == pytest.approx(without["loss"] + 3 * metrics["consistency_loss"], rel=1e-5)
+    assert metrics["value_loss"] == pytest.approx(without["value_loss"], rel=1e-5)
+
+
+def test_rows_of_weight_zero_have_no_say_in_consistency_either(without_graphs):
+    learner = made_learner("learning.consistency_loss_scale=3")
+    metrics, _ = learner.step(learner.prepare(three_rows(weights=[0, 0, 0])))
+    assert metrics["consistency_loss"] > 0 and metrics["loss"] == metrics["gradient_norm"] == 0
+
+
+def test_learning_one_batch_again_and_again_makes_the_hidden_states_consistent():
+    learner = made_learner("learning.consistency_loss_scale=2")
+    lesson = learner.prepare(three_rows())
+    first, *_, last = [learner.step(lesson)[0]["consistency_loss"] for _ in range(60)]
+    assert last < 0.5 * first
+
+
+def test_the_reported_length_of_the_gradient_is_that_before_it_is_limited(without_graphs):
+    plain, limited = made_learner(), made_learner("learning.max_gradient_norm=0.01")
+    norms = [learner.step(learner.prepare(three_rows()))[0]["gradient_norm"] for learner in (plain, limited)]
+    assert norms[0] == norms[1] > 0.1
+    np.testing.assert_allclose(limited.optimiser.mean, plain.optimiser.mean * (0.01 / norms[0]), rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.999])
+def test_averaged_weights_follow_their_recursion(without_graphs, share):
+    learner = made_learner(f"learning.weight_average={share}")
+    assert learner.evaluated_network is learner.network  # before the first step there is nothing to average
+    seen = []
+    for _ in range(3):
+        learner.step(learner.prepare(three_rows()))
+        seen.append(weights_of(learner))
+        averaged = learner.evaluated_network.read_weights()
+        # Step i of n counts d^(n - i): for 1/2 and three steps 1/7, 2/7 and 4/7.
+        counts = share ** np.arange(len(seen) - 1, -1, -1)
+        expected = {name: np.tensordot(counts / counts.sum(), [step[name] for step in seen], 1) for name in averaged}
+        assert_equal_weights(averaged, expected, atol=1e-6)
+    name = "prediction/value/kernel"
+    assert np.abs(averaged[name] - seen[-1][name]).max() > 1e-3  # it lags behind
+
+
+def test_averaged_weights_change_nothing_in_what_is_learned(learner, without_graphs):
+    averaging = made_learner("learning.weight_average=0.9")
+    for _ in range(3):
+        rows = [one.step(one.prepare(three_rows())) for one in (learner, averaging)]
+        assert rows[0][0] == pytest.approx(rows[1][0], rel=1e-6)
+        for one in (learner, averaging):
+            one.refresh_target()
+    assert_equal_weights(weights_of(averaging), weights_of(learner), atol=1e-6)
+    assert learner.evaluated_network is learner.network
+
+
+def test_a_restored_learner_has_its_averaged_weights_again():
+    first, second = (made_learner(*OPTIONS, network=SMOOTH) for _ in range(2))
+    batch = three_rows()
+    for _ in range(2):
+        first.step(first.prepare(batch))
+    second.restore({name: array.copy() for name, array in first.state().items()})
+    for _ in range(2):
+        rows = [learner.step(learner.prepare(batch)) for learner in (first, second)]
+        assert rows[0][0] == rows[1][0]
+    assert_equal_weights(*(learner.evaluated_network.read_weights() for learner in (first, second)))
+    assert_equal_weights(*(weights_of(learner) for learner in (first, second)))
+
+
+@pytest.mark.parametrize("scalar_head", ["categorical", "hl_gauss", "regression"])
+@pytest.mark.parametrize("policy_loss", ["reanalyse", "behaviour_cloning", "crr"])
+def test_every_option_goes_with_every_head_and_policy_loss(without_graphs, policy_loss, scalar_head):
+    head = dataclasses.replace(SMOOTH, scalar_head=scalar_head, action_value_head=True)
+    learner = made_learner(*OPTIONS, f"learning.policy_loss={policy_loss}", network=head)
+    lesson = learner.prepare(three_rows())
+    values = learner.target_values(lesson.batch.bootstrap_observations)
+    logits = learner.target_network.initial(lesson.batch.bootstrap_observations[:, 0]).value
+    np.testing.assert_allclose(values[:, 0], scalar_from_logits(logits, 4), rtol=1e-4, atol=1e-5)
+    metrics = [learner.step(lesson)[0] for _ in range(12)]
+    assert metrics[-1]["loss"] < metrics[0]["loss"]
+    predicted = scalar_from_logits(learner.network.initial(lesson.batch.observations).value, 4)
+    assert learner.step(lesson)[0]["value"] == pytest.approx(np.mean(predicted), rel=1e-4)
 
 
 # Going on later, and going wrong

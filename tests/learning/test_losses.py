@@ -1,14 +1,26 @@
 """The loss of one batch, on paper: known logits, known targets, every weight and mask."""
 
+import dataclasses
 import math
+import types
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from made_batches import made_batch
 
 from mzu.config import LearningConfig, NetworkConfig
 from mzu.environments.spaces import Spaces
-from mzu.learning.losses import Predictions, over_steps, policy_losses, unroll, unrolled_losses
+from mzu.learning.losses import (
+    Following,
+    Predictions,
+    consistency_losses,
+    following_of,
+    over_steps,
+    policy_losses,
+    unroll,
+    unrolled_losses,
+)
 from mzu.learning.targets import Targets
 from mzu.networks.network import build_network
 
@@ -189,3 +201,145 @@ def test_no_gradient_flows_into_the_targets():
     with tf.GradientTape() as tape:
         losses = losses_of(network, targets, [[0, 1]], 1)
     assert tape.gradient(losses.total, [values, rewards]) == [None, None]
+
+
+# Smooth heads, finer categories, squared errors
+
+
+@pytest.mark.parametrize(
+    "scalar_head, value", [("categorical", 2 * log(25)), ("hl_gauss", 2 * log(25)), ("regression", 2 * 1.003**2)]
+)
+def test_a_fresh_networks_value_loss_is_one_of_its_categories_or_the_squared_target(scalar_head, value):
+    # Four categories per unit of -3..3 are 25; uniform over them, any target costs the same. h(3) is 1.003 away from 0.
+    config = dataclasses.replace(NETWORK, scalar_head=scalar_head, bins_per_unit=4)
+    targets, actions = made_targets(1, 1, 3, values=[[3, 3]]), tf.zeros((1, 2), tf.int32)
+    predictions = unroll(build_network(config, STATES), tf.ones((1, 2)), actions, 1, 0.5)
+    losses = unrolled_losses(predictions, targets, actions, LearningConfig(unroll_steps=1), False, config)
+    np.testing.assert_allclose(losses.value, [value], rtol=1e-5)
+
+
+def test_smooth_heads_are_learned_by_smooth_targets_everywhere():
+    smooth = NetworkConfig(scalar_head="hl_gauss")
+    logits = np.log([1.0, 2.0, 1.0])
+    # The mass of a normal distribution around 0 with deviation 3/4: Phi(2/3) = 0.7475 and Phi(2) = 0.9772.
+    side, middle = 0.9772 - 0.7475, 2 * 0.7475 - 1
+    expected = -(2 * side * log(1 / 4) + middle * log(2 / 4)) / (2 * side + middle)
+    arrays = (np.zeros((1, 2, 2)), np.tile(logits, (1, 2, 1)), logits[None, None], np.tile(logits, (1, 2, 1)))
+    predictions = Predictions(*(tf.constant(array, tf.float32) for array in arrays))
+    losses = unrolled_losses(
+        predictions, made_targets(), np.zeros((1, 2), np.int32), LearningConfig(unroll_steps=1), False, smooth
+    )
+    np.testing.assert_allclose([*losses.value / 2, *losses.reward, *losses.action_value], [expected] * 3, rtol=1e-3)
+
+
+# Consistency of the hidden states
+
+
+def turning_world(turn_of_the_model=math.pi / 2):
+    """A world whose state is a point on the circle, which action 1 turns by 90 degrees; how far the model turns it.
+
+    The representation of a point is three times the point, and the model halves it at every step: lengths do not count.
+    """
+
+    def turned(points, actions, angle):
+        angle = angle * tf.cast(actions, tf.float32)
+        x, y = points[:, 0], points[:, 1]
+        return tf.stack([tf.cos(angle) * x - tf.sin(angle) * y, tf.sin(angle) * x + tf.cos(angle) * y], axis=1)
+
+    def dynamics(inputs):
+        return turned(*inputs, turn_of_the_model) / 2, tf.zeros((len(inputs[0]), 3))
+
+    model = types.SimpleNamespace(
+        representation=lambda points: 3 * points,
+        dynamics=dynamics,
+        prediction=lambda hidden: (tf.zeros((len(hidden), 2)), tf.zeros((len(hidden), 3))),
+        action_value=None,
+        hidden_shape=(2,),
+    )
+    return model, lambda points, actions: turned(points, actions, math.pi / 2)
+
+
+def consistency_of(model, step, mask=((1, 1), (1, 1))):
+    """Two positions, of which the first turns twice and the second once, in its second step -> [2, 2]."""
+    start, actions = tf.constant([[1.0, 0.0], [0.6, 0.8]]), tf.constant([[1, 1], [0, 1]])
+    first = step(start, actions[:, 0])
+    following = Following(tf.stack([first, step(first, actions[:, 1])], axis=1), tf.constant(mask, tf.float32))
+    return consistency_losses(model, unroll(model, start, actions, 2, 0.5).hidden, following)
+
+
+def test_a_perfect_model_has_no_consistency_loss():
+    np.testing.assert_allclose(consistency_of(*turning_world()), np.zeros((2, 2)), atol=1e-6)
+
+
+def test_the_consistency_loss_of_a_model_that_turns_too_little_on_paper():
+    # 60 degrees instead of 90 leave angles of 30 and 60, or 0 and 30 degrees; the loss is 2 - 2 cos.
+    losses = consistency_of(*turning_world(math.pi / 3))
+    expected = 2 - 2 * np.cos(np.deg2rad([[30, 60], [0, 30]]))
+    np.testing.assert_allclose(losses, expected, atol=1e-5)
+    np.testing.assert_allclose(consistency_of(*turning_world(-math.pi / 2))[0], [4, 0], atol=1e-5)  # opposite: the most
+
+
+def test_past_the_end_there_is_no_consistency_loss():
+    mask = ((1, 0), (0, 0))
+    losses = consistency_of(*turning_world(math.pi / 3), mask)
+    np.testing.assert_allclose(losses, [[2 - 2 * math.cos(math.pi / 6), 0], [0, 0]], atol=1e-5)
+
+
+def test_the_observation_with_which_an_episode_ends_is_the_last_to_compare_with():
+    batch = made_batch([[1] * 5, [1], [1, 1]], [5, 1, 2], [False, True, False])
+    following = following_of(batch, 2)
+    np.testing.assert_array_equal(following.mask, [[1, 1], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(following.observations[0], [[0, 1], [0, 2]])  # row and position
+    np.testing.assert_array_equal(following.observations[1], [[1, 1], [1, 1]])  # nothing behind the end
+
+
+def test_the_consistency_loss_is_a_mean_over_the_unrolled_steps_and_scaled_as_asked_for():
+    targets, actions = made_targets(2, 2, 3), tf.zeros((2, 3), tf.int32)
+    predictions = unroll(build_network(NETWORK, STATES), tf.ones((2, 2)), actions, 2, 0.5)
+    config = LearningConfig(unroll_steps=2, consistency_loss_scale=0.5)
+    plain = unrolled_losses(predictions, targets, actions, config, False)
+    assert plain.consistency is None
+    consistency = tf.constant([[1.0, 3.0], [0.0, 4.0]])
+    losses = unrolled_losses(predictions, targets, actions, config, False, NETWORK, consistency)
+    np.testing.assert_array_equal(losses.consistency, [2, 2])
+    np.testing.assert_allclose(losses.total, plain.total + 1.0, rtol=1e-6)
+
+
+def test_the_gradient_of_consistency_flows_through_the_dynamics_only():
+    network, frozen = random_network(), random_network()  # the same weights
+    observations, actions = tf.constant([[0.3, -1.0], [2.0, 0.5]]), tf.constant([[0, 1], [2, 2]])
+    following = Following(tf.constant(np.random.default_rng(0).normal(size=(2, 2, 2)), tf.float32), tf.ones((2, 2)))
+    variables = [variable.value for variable in network.trainable_variables]
+
+    def gradients(seeing, stopped=False):
+        """With what is seen by `seeing`, which is given so that its weights can be others than the network's."""
+        with tf.GradientTape() as tape:
+            hidden = unroll(network, observations, actions, 2, 0.5).hidden
+            hidden = tf.stop_gradient(hidden) if stopped else hidden
+            loss = tf.reduce_sum(consistency_losses(seeing, hidden, following))
+        return tape.gradient(loss, variables, unconnected_gradients="zero")
+
+    own, others = gradients(network), gradients(frozen)
+    for one, other in zip(own, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+    names = [f"{model.name}/{variable.path}" for model in network.models for variable in model.trainable_variables]
+    reached = {name.split("/")[0] for name, gradient in zip(names, own, strict=True) if np.abs(gradient).max() > 1e-6}
+    # The representation of t, from which it is unrolled, takes part; the heads do not.
+    assert reached == {"representation", "dynamics"}
+    assert all((gradient.numpy() == 0).all() for gradient in gradients(network, stopped=True))
+
+
+def test_hidden_images_are_compared_as_a_whole_and_hidden_states_of_zero_are_no_division_by_zero():
+    network = build_network(NETWORK, Spaces((6, 4, 2), 3))
+    hidden = np.random.default_rng(0).random((2, 3, *network.hidden_shape)).astype(np.float32)
+    observations = tf.constant(np.random.default_rng(1).random((2, 2, 6, 4, 2)), tf.float32)
+    seen = network.representation(tf.reshape(observations, (4, 6, 4, 2))).numpy().reshape(4, -1)
+    states = hidden[:, 1:].reshape(4, -1)
+    cosines = (seen * states).sum(axis=1) / np.linalg.norm(seen, axis=1) / np.linalg.norm(states, axis=1)
+    losses = consistency_losses(network, hidden, Following(observations, tf.ones((2, 2))))
+    np.testing.assert_allclose(np.ravel(losses), 2 - 2 * cosines, atol=1e-5)
+    nothing = tf.zeros_like(hidden)
+    with tf.GradientTape() as tape:
+        tape.watch(nothing)
+        loss = tf.reduce_sum(consistency_losses(network, nothing, Following(observations, tf.ones((2, 2)))))
+    assert np.isfinite(loss) and np.isfinite(tape.gradient(loss, nothing)).all()

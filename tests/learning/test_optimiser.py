@@ -63,3 +63,36 @@ def test_it_goes_on_where_its_variables_were_taken():
     two.apply(gradients)
     for weights, others in zip(second, first, strict=True):
         np.testing.assert_array_equal(weights.numpy(), others.numpy())
+
+
+# A limit for the gradient's length
+
+
+def test_a_gradient_that_is_too_long_is_scaled_down_and_keeps_its_direction():
+    weight = keras.Variable(tf.zeros((1, 2)), name="kernel")
+    optimiser = AdamW([weight], 0.1, 0.0, STEPS, max_gradient_norm=2.5)
+    norm = optimiser.apply([tf.constant([[3.0, 4.0]])])
+    assert float(norm) == pytest.approx(5)  # as it was
+    gradient = optimiser.mean / 0.1  # m = (1 - b1) g after the first step
+    np.testing.assert_allclose(gradient, [1.5, 2.0], rtol=1e-5)
+    np.testing.assert_allclose(optimiser.square / 0.001, [2.25, 4.0], rtol=1e-4)
+
+
+def test_the_length_is_that_of_all_weights_together():
+    weights = new_weights(0)
+    optimiser = AdamW(weights, 0.1, 0.0, STEPS, max_gradient_norm=1.0)
+    gradients = [tf.ones(shape) for shape in SHAPES.values()]  # 20 numbers
+    assert float(optimiser.apply(gradients)) == pytest.approx(np.sqrt(20))
+    np.testing.assert_allclose(optimiser.mean / 0.1, np.full(20, 1 / np.sqrt(20)), rtol=1e-5)
+
+
+@pytest.mark.parametrize("numbers", [[[0.3, -0.4]], [[0.0, 0.0]]])
+def test_a_gradient_within_the_limit_is_left_as_it_is(numbers):
+    moved = []
+    for limit in (0.0, 0.5001):
+        weight = keras.Variable([[1.0, 2.0]], name="kernel")
+        optimiser = AdamW([weight], 0.1, 0.01, STEPS, max_gradient_norm=limit)
+        optimiser.apply([tf.constant(numbers)])
+        moved.append([weight.numpy(), optimiser.mean.numpy(), optimiser.square.numpy()])
+    for plain, limited in zip(*moved, strict=True):
+        np.testing.assert_array_equal(plain, limited)

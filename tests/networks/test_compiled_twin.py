@@ -15,6 +15,7 @@ from mzu.networks.compile_model import compile_model, model_for_search, refresh
 from mzu.networks.compiled import CompiledModel
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import build_network
+from mzu.networks.scalars import inverse_transform
 from mzu.search.search import search
 
 SMALL = NetworkConfig(width=24, num_blocks=2, value_support=10, reward_support=4)
@@ -26,7 +27,8 @@ configs = st.builds(
     num_blocks=st.integers(0, 3),
     prediction_blocks=st.integers(0, 2),
     scale_hidden=st.booleans(),
-    scalar_head=st.sampled_from(["categorical", "categorical", "regression"]),
+    scalar_head=st.sampled_from(["categorical", "hl_gauss", "regression"]),
+    bins_per_unit=st.sampled_from([1, 3]),
     value_support=st.sampled_from([1, 7, 8, 300]),
     reward_support=st.sampled_from([1, 7, 8, 300]),
 )
@@ -71,6 +73,25 @@ def test_compiled_and_keras_agree_for_any_network(random_network, config, spaces
 def test_compiled_and_keras_agree_for_very_many_networks(random_network, config, spaces, seed):
     network = random_network(config, spaces, seed)
     assert_same_numbers(network, compile_model(network), seed)
+
+
+@pytest.mark.parametrize("scalar_head", ["categorical", "hl_gauss", "regression"])
+def test_they_agree_on_heads_with_four_categories_per_unit(random_network, scalar_head):
+    network = random_network(dataclasses.replace(SMALL, scalar_head=scalar_head, bins_per_unit=4), DISCRETE)
+    assert network.prediction.output_shape[1] == (None, 1 if scalar_head == "regression" else 81)
+    twin = compile_model(network)
+    assert_same_numbers(network, twin)
+    twin.network = twin.network._replace(bins_per_unit=1)
+    if scalar_head != "regression":
+        with pytest.raises(AssertionError):
+            assert_same_numbers(network, twin)
+
+
+def test_the_last_of_four_categories_per_unit_stands_for_the_end_of_the_support(random_network):
+    network = random_network(dataclasses.replace(SMALL, scalar_head="hl_gauss", bins_per_unit=4), DISCRETE)
+    network.prediction.get_layer("value").bias.assign(1000 * np.eye(81)[-1])
+    for model in (compile_model(network), KerasModel(network, jit_compile=False)):
+        np.testing.assert_allclose(model.initial(np.zeros((1, 5)))[2], inverse_transform(10.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("spaces", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])

@@ -15,6 +15,7 @@ SMALL = {"width": 8, "num_blocks": 1, "value_support": 3, "reward_support": 2}
 CASES = {
     "discrete": (NetworkConfig(**SMALL), Spaces((5,), 3)),
     "continuous": (NetworkConfig(**SMALL, scale_hidden=True, prediction_blocks=1), Spaces((5,), 2, continuous=True)),
+    "smooth": (NetworkConfig(**SMALL, scalar_head="hl_gauss", bins_per_unit=4, hl_gauss_sigma=0.5), Spaces((5,), 3)),
     "image": (NetworkConfig(**SMALL, action_value_head=True), Spaces((20, 10, 2), 3, observation_dtype="uint8")),
 }
 NAMES = ["network.keras", "network.weights.h5"]
