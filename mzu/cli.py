@@ -25,7 +25,7 @@ COMMANDS = [
     Command("doctor", "mzu.doctor", "show versions, and whether everything that mzu needs works on this machine"),
     Command("train", "mzu.training.train_command", "train on a preset, an environment or a dataset"),
     Command("evaluate", "mzu.training.evaluate_command", "play episodes with a trained run; a table, and a video"),
-    Command("explain", "mzu.explain.command", "show where the numbers of one target come from, as text or as a page"),
+    Command("explain", "mzu.explain.command", "take one target apart, or say how far a model can be trusted"),
     Command("presets", "mzu.presets_command", "list the named settings of `mzu train`, or show one"),
     Command("network", "mzu.summary", "show the networks of a config: layers, parameters, memory of a search"),
     Command("collect", "mzu.collect", "record episodes of a random or heuristic policy as a dataset"),

@@ -56,7 +56,8 @@ def search_bytes(network, search_config, batch: int) -> int:
     hidden_size = math.prod(network.hidden_shape) if spaces.is_image else padded(*network.hidden_shape)
     dimensions = spaces.num_actions if spaces.continuous else int(sampled is not None)
     candidates = _candidates(network, search_config)
-    return tree_bytes(batch, search_config.num_simulations, candidates, hidden_size, dimensions)
+    first = candidates if search_config.evaluates_first else 0
+    return tree_bytes(batch, search_config.simulations, candidates, hidden_size, dimensions, first)
 
 
 def _candidates(network, search_config) -> int:

@@ -1,9 +1,11 @@
 """One target, taken apart: where every number of it comes from.
 
     explanation = mzu.explain("runs/cartpole", episode=3, step=137)
+    report = mzu.explain.model("runs/cartpole")      # how far can its model be trusted?
 
 `mzu.explain` is this package, and can be called. `explanation.py` says what an explanation holds, `system.py` what can
-be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones.
+be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones; `model_report.py` says
+what a model report holds.
 """
 
 import sys
@@ -21,6 +23,16 @@ class _Callable(types.ModuleType):
 
         other = None if compare is None else open_system(run, compare)
         return explain_position(open_system(run, checkpoint), episode, step, other)
+
+    def model(self, run, checkpoint: str = "latest", episodes: int = 10):
+        """How far the model of a run (its folder), a `Config` or a `Trainer` can be trusted -> `ModelReport`.
+
+        `episodes` are played with every number of simulations; 0 leaves the returns out.
+        """
+        from mzu.explain.model_report import report_model
+        from mzu.explain.system import open_system
+
+        return report_model(open_system(run, checkpoint), episodes)
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -23,8 +23,11 @@ from mzu.learning.targets import steps_left_at
 from mzu.reanalyse.stored_game import StoredGame
 from mzu.replay.replay import Replay
 from mzu.replay.returns import n_step_returns
-from mzu.search import history, reference
+from mzu.search import history, reference, reference_candidates
+from mzu.search.improvement import improve
+from mzu.search.improvement.root import root_of
 from mzu.search.kernels import ALL_ACTIONS
+from mzu.search.reference import widen
 from mzu.search.search import SearchResult, make_settings
 from mzu.search.tree import NO_NODE, ROOT, new_tree, root_actions
 from mzu.training.trainer import new_replay
@@ -112,7 +115,7 @@ class PlainSearch(System):
 
     replaced: dict[str, Callable] = field(default_factory=dict)
 
-    def search(self, observation, action, rng, record=False) -> SearchResult:
+    def search(self, observation, action, rng, record=False, stored_value=None) -> SearchResult:
         with mock.patch.multiple(reference, **self.replaced):
             (root,) = reference.search(self.model, observation[None], self.config.search, rng)
         return flat_result(root, self.config.search, record)
@@ -122,15 +125,15 @@ def backup(path, value, bounds, discount):
     """As in `reference.py`, but for `reversed`."""
     for node, edge in path:
         edge.visits += 1
-        bounds[:] = min(bounds[0], edge.q(discount)), max(bounds[1], edge.q(discount))
+        widen(bounds, edge.q(discount))
         value = edge.reward + discount * value
         node.value = (node.value * node.visits + value) / (node.visits + 1)
         node.visits += 1
 
 
 def add_noise(edges, log_gamma, fraction):
-    """As in `reference.py`, but the scores go on reading `prior`."""
-    for edge, noise in zip(edges, reference.softmax(log_gamma), strict=True):
+    """As in `reference_candidates.py`, but the scores go on reading `prior`."""
+    for edge, noise in zip(edges, reference_candidates.softmax(log_gamma), strict=True):
         edge.noisy_prior = (1 - fraction) * edge.prior + fraction * noise
 
 
@@ -152,22 +155,24 @@ def flat_result(root: reference.Node, config, record: bool) -> SearchResult:
                 tree.edges[place] = (child.index, edge.visits, edge.prior, edge.reward, child.value)
                 tree.nodes[0, child.index] = (child.visits, node.index, k, child.value, child.raw_value)
     settings = make_settings(config, ALL_ACTIONS, actions)
+    tree.ends[0] = np.arange(1, size)
     tree.bounds[:] = history.prefix(tree, settings, size - 1).bounds  # of values on the way, which the tree lacks
-    visits = tree.edges["visits"][:, ROOT].copy()
+    found = root_of(tree, config.discount, np.array([-1], np.int32), np.array([np.nan]))
     return SearchResult(
-        policy=visits / config.num_simulations,
+        policy=improve(found, config).policy,
         value=tree.nodes["value"][:, ROOT].copy(),
         actions=root_actions(tree),
-        visits=visits,
-        prior=tree.edges["prior"][:, ROOT].copy(),
-        injected=np.array([-1], np.int32),
+        visits=found.visits,
+        prior=found.prior,
+        q=found.q,
+        injected=found.injected,
         tree=tree,
-        history=history.replay(tree, settings) if record else None,
+        history=history.replay(tree, settings, np.zeros((1, 0))) if record else None,
     )
 
 
 class ClockSeeded(System):
-    def search(self, observation, action, rng, record=False):
+    def search(self, observation, action, rng, record=False, stored_value=None):
         return super().search(observation, action, np.random.default_rng(time.time_ns()), record)
 
 
@@ -177,7 +182,7 @@ class NeverSearchesAgain(System):
 
     kept: dict[bytes, SearchResult] = field(default_factory=dict)
 
-    def search(self, observation, action, rng, record=False):
+    def search(self, observation, action, rng, record=False, stored_value=None):
         key = observation.tobytes()
         if key not in self.kept:
             self.kept[key] = super().search(observation, action, rng, record=True)

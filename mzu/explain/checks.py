@@ -186,8 +186,10 @@ def tried_candidates(system, found, explanation):
         return None
     candidates = explanation.root["candidates"]
     tried = sum(candidate["visits"] > 0 for candidate in candidates)
-    starved = tried == 1 and MANY <= len(candidates) <= system.config.search.num_simulations
-    why = ": the first one took all visits (search.unvisited_value=parent gives the others a turn)"
+    search = system.config.search
+    blind = search.improvement == "visits" and not search.evaluates_first
+    starved = blind and tried == 1 and MANY <= len(candidates) <= search.num_simulations
+    why = ": the first one took all visits (search.first_evaluations=true lets the search compare them)"
     return starved, f"{tried} of {len(candidates)} candidates were tried{why if starved else ''}"
 
 
@@ -202,7 +204,7 @@ def uniform_policy(system, found, explanation):
 
 def collapsed_range(system, found, explanation):
     """The min-max range that values are normalised by."""
-    if not found.results or system.config.search.num_simulations < 2:
+    if not found.results or system.config.search.simulations < 2:
         return None
     low, high = found.results[0].tree.bounds[0]
     flat = high - low < 1e-6
@@ -218,13 +220,17 @@ def injected_action(system, found, explanation):
     visits = int(found.results[0].visits[0, place]) if place >= 0 else 0
     if place < 0:
         return True, "the stored action was not injected"
-    return visits == 0, f"the injected action was visited {visits} times"
+    if np.isnan(found.results[0].q[0, place]):
+        return True, "the injected action was visited 0 times and never evaluated"
+    return False, f"the injected action was evaluated, and visited {visits} times"
 
 
 def candidate_actions(system, found, explanation):
     """The candidates that the replay holds are actions: the stored one, which was injected, is among them."""
     if found.given is None or not system.injects or not found.given[0].searched[0, 0]:
         return None
+    if system.config.search.num_sampled_actions is None:
+        return None  # all actions are candidates: the replay keeps none of them
     stored = np.asarray(system.episodes[found.episode].actions[found.step])
     kept = found.given[0].search_actions[0, 0]
     if all(_furthest(candidate, stored) for candidate in kept):

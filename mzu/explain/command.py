@@ -1,4 +1,7 @@
-"""`mzu explain`: where the numbers of one target come from, as text, JSON or a web page."""
+"""`mzu explain`: where the numbers of one target come from, or how far a model can be trusted; as text, JSON or page.
+
+The latter lives in `model_command.py`.
+"""
 
 import sys
 from pathlib import Path
@@ -6,6 +9,7 @@ from pathlib import Path
 from mzu.quiet import import_tensorflow
 
 PORT = 8765
+EPISODES = 10
 RECORD = ".json"
 
 
@@ -17,6 +21,11 @@ def add_arguments(parser) -> None:
                         help="written out in full; 0:5 is the first five (default: 0:3 and the last)")  # fmt: skip
     parser.add_argument("--checkpoint", default="latest", metavar="STEP", help="latest (default), or a learner step")
     parser.add_argument("--compare", metavar="STEP", help="another checkpoint, whose targets stand beside these")
+    parser.add_argument("--model", action="store_true",
+                        help="how far the whole model can be trusted, instead of one target")  # fmt: skip
+    parser.add_argument("--episodes", type=int, default=EPISODES, metavar="N",
+                        help="of --model: played with 0, 1, 16, 50 and 200 simulations "
+                        f"(default {EPISODES}; 0 leaves this out)")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes all numbers")
     parser.add_argument("--html", type=Path, metavar="FILE", help="writes one page that needs no network")
     parser.add_argument("--serve", action="store_true", help="shows the page of any position in a browser")
@@ -26,6 +35,11 @@ def add_arguments(parser) -> None:
 def run(arguments) -> int:
     """Explains the position and prints it, writes it, or serves the page."""
     is_record = arguments.source.suffix == RECORD
+    if arguments.model:
+        from mzu.explain import model_command
+
+        import_tensorflow()
+        return model_command.run(arguments, is_record)
     simulations = None if arguments.simulations is None else parse_simulations(arguments.simulations)
     _check(arguments, is_record)
     import_tensorflow()

@@ -6,7 +6,9 @@ continues its parent's row. Places are those of the finished tree, so that nothi
 
 from html import escape
 
+from mzu.explain import svg
 from mzu.explain.prefix import Prefix, edge_to, tree_after
+from mzu.explain.svg import FAINT, INK, LATEST, paint
 from mzu.explain.wording import action_name, number
 
 MARGIN = 26  # pixels, as all of these
@@ -19,10 +21,6 @@ CIVIDIS = (
     (0, 34, 78), (26, 56, 111), (67, 78, 108), (97, 101, 111), (125, 124, 120),
     (155, 148, 118), (188, 174, 108), (222, 201, 88), (254, 232, 56),
 )  # fmt: skip
-# Plain colours for a picture on its own; a page with a dark theme sets the variables.
-INK, FAINT, PAPER, LATEST = (
-    ("ink", "#222222"), ("faint", "#7d7d7d"), ("paper", "#ffffff"), ("latest", "#c2410c"),
-)  # fmt: skip
 
 
 def tree_svg(explanation, simulations: int | None = None, width: int = 960) -> str:
@@ -34,21 +32,18 @@ def tree_svg(explanation, simulations: int | None = None, width: int = 960) -> s
     places = [(x, y + top) for x, y in places]
     right = max(width, round(max(x for x, _ in places)) + 3 * MARGIN)
     height = round(max(y for _, y in places)) + MARGIN
-    nodes = [node for node, visits in enumerate(prefix.visits) if visits]
+    nodes, visited = ([node for node, visits in enumerate(tree.visits) if visits] for tree in (prefix, finished))
     label = f"Search tree after {prefix.simulations} of {finished.simulations} simulations"
-    return "".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{height}" viewBox="0 0 {right} {height}" '
-            f'role="img" aria-label="{label}" font-family="system-ui, sans-serif" font-size="11">',
-            f'<rect width="{right}" height="{height}" {_paint("fill", PAPER)}/>',
-            legend,
-            f'<g fill="none" opacity="0.3" {_paint("stroke", FAINT)}>',
-            *(_still_to_come(explanation, places, node) for node in range(len(places)) if node not in nodes),
-            "</g>",
-            *(_edge(explanation, prefix, places, node) for node in sorted(nodes[1:], key=prefix.latest.count)),
-            *(_node(explanation, prefix, finished, places[node], scale, node) for node in nodes),
-            "</svg>",
-        ]
+    return svg.picture(
+        label,
+        right,
+        height,
+        legend,
+        f'<g fill="none" opacity="0.3" {paint("stroke", FAINT)}>',
+        *(_still_to_come(explanation, places, node) for node in visited if node not in nodes),
+        "</g>",
+        *(_edge(explanation, prefix, places, node) for node in sorted(nodes[1:], key=prefix.latest.count)),
+        *(_node(explanation, prefix, finished, places[node], scale, node) for node in nodes),
     )
 
 
@@ -78,7 +73,8 @@ def _places(tree: Prefix, width: int) -> list[tuple[float, float]]:
 
 def _value_range(explanation) -> tuple[float, float]:
     """Least and greatest value that any node has at any time: the ends of the colour scale."""
-    values = list(explanation.tree["raw_value"])
+    tree = explanation.tree
+    values = [value for value, visits in zip(tree["raw_value"], tree["visits"], strict=True) if visits]
     values += [step["value"] for simulation in explanation.simulations for step in simulation["backup"]]
     return min(values), max(values)
 
@@ -118,9 +114,9 @@ def _edge(explanation, prefix: Prefix, places: list, node: int) -> str:
     end = right - _radius(explanation.tree["visits"][node], explanation.tree["visits"][0]) - 8
     text = (
         f'<text x="{end:.1f}" y="{below + wide / 2 + 10:.1f}" text-anchor="end" font-size="10" '
-        f"{_paint('fill', INK)}>{escape(name)}</text>"
+        f"{paint('fill', INK)}>{escape(name)}</text>"
     )
-    return f'<g fill="none" {_paint("stroke", colour)}>{_title(_edge_words(edge))}{drop}{across}</g>{text}'
+    return f'<g fill="none" {paint("stroke", colour)}>{svg.title(_edge_words(edge))}{drop}{across}</g>{text}'
 
 
 def _node(explanation, prefix: Prefix, finished: Prefix, place: tuple, scale: tuple, node: int) -> str:
@@ -128,30 +124,30 @@ def _node(explanation, prefix: Prefix, finished: Prefix, place: tuple, scale: tu
     tree, visits, value = explanation.tree, prefix.visits[node], prefix.values[node]
     radius = _radius(visits, finished.visits[0])
     fill, ring = _colour(value, scale), _colour(tree["raw_value"][node], scale)
-    parts = [_title(_node_words(explanation, prefix, node))]
+    parts = [svg.title(_node_words(explanation, prefix, node))]
     if node in prefix.latest:
         dashes = ' stroke-dasharray="3 2"' if node == prefix.latest[-1] else ""
-        parts.append(_circle(x, y, radius + RING + 1.5, f'fill="none" stroke-width="2"{dashes}', "stroke", LATEST))
-    parts.append(_circle(x, y, radius + RING / 2, f'fill="{_rgb(ring)}" stroke-width="0.8"', "stroke", INK))
+        parts.append(svg.circle(x, y, radius + RING + 1.5, f'fill="none" stroke-width="2"{dashes}', "stroke", LATEST))
+    parts.append(svg.circle(x, y, radius + RING / 2, f'fill="{_rgb(ring)}" stroke-width="0.8"', "stroke", INK))
     parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius - RING / 2:.1f}" fill="{_rgb(fill)}"/>')
     light = 0.299 * fill[0] + 0.587 * fill[1] + 0.114 * fill[2] < 120
     inside = f'text-anchor="middle" font-size="9" fill="{"#ffffff" if light else "#000000"}"'
-    parts.append(_text(x, y + 3, str(visits), inside))
+    parts.append(svg.text(x, y + 3, str(visits), inside))
     lower = 4 if not prefix.children[node] else -7
     beside = radius + (RING + 5 if node in prefix.latest else RING + 2)
     words = number(value, 3) + (" new" if prefix.latest and node == prefix.latest[-1] else "")
-    parts.append(_text(x + beside, y + lower, words, _paint("fill", INK)))
+    parts.append(svg.text(x + beside, y + lower, words, paint("fill", INK)))
     if prefix.children[node] and prefix.unvisited[node]:
-        looks = f'font-size="9" {_paint("fill", FAINT)}' + (' text-anchor="end"' if node else "")
+        looks = f'font-size="9" {paint("fill", FAINT)}' + (' text-anchor="end"' if node else "")
         side = -(0.8 * radius + 2) if node else 4
-        parts.append(_text(x + side, y + (21 if node else 29), f"+{prefix.unvisited[node]}", looks))
+        parts.append(svg.text(x + side, y + (21 if node else 29), f"+{prefix.unvisited[node]}", looks))
     return f"<g>{''.join(parts)}</g>"
 
 
 def _node_words(explanation, prefix: Prefix, node: int) -> str:
     """All that is known about a node, shown when the mouse rests on it."""
     lines = [
-        f"node {node}" + (", the root" if node == 0 else f", found by simulation {node}"),
+        f"node {node}, {_origin(explanation, node)}",
         f"visits {prefix.visits[node]}",
         f"value {number(prefix.values[node])}",
         f"raw value {number(explanation.tree['raw_value'][node])}",
@@ -163,6 +159,13 @@ def _node_words(explanation, prefix: Prefix, node: int) -> str:
     return "\n".join(lines)
 
 
+def _origin(explanation, node: int) -> str:
+    if node == 0:
+        return "the root"
+    found = node - explanation.tree["first"]
+    return f"found by simulation {found}" if found > 0 else "evaluated before the first simulation"
+
+
 def _edge_words(edge: dict) -> str:
     return f"action {action_name(edge['action'], 6)}\nprior {number(edge['prior'])}\nreward {number(edge['reward'])}"
 
@@ -171,18 +174,18 @@ def _legend(explanation, prefix: Prefix, scale: tuple, width: int) -> tuple[str,
     """Heading and signs, wrapped at `width` -> (SVG, height)."""
     total = len(explanation.simulations)
     parts = [
-        _text(
+        svg.text(
             MARGIN - 10,
             20,
             f"After {prefix.simulations} of {total} simulations",
-            f'font-size="13" {_paint("fill", INK)}',
+            f'font-size="13" {paint("fill", INK)}',
         )
     ]
     x, y = MARGIN - 10, 44.0
     for wide, draw in (_colour_sign(scale), _size_sign(total + 1), _prior_sign(), _latest_sign(), _count_sign()):
         if x > MARGIN and x + wide > width - MARGIN:
             x, y = MARGIN - 10, y + 26
-        parts.append(f'<g transform="translate({x:.0f} {y:.0f})" font-size="10" {_paint("fill", INK)}>{draw}</g>')
+        parts.append(f'<g transform="translate({x:.0f} {y:.0f})" font-size="10" {paint("fill", INK)}>{draw}</g>')
         x += wide + 22
     return "".join(parts), y + 4
 
@@ -195,15 +198,15 @@ def _colour_sign(scale: tuple) -> tuple[int, str]:
         f'<rect x="{48 + 4 * step}" y="-9" width="4.5" height="11" fill="{colour}"/>'
         for step, colour in enumerate(colours)
     )
-    ends = _text(44, 0, number(low, 3), 'text-anchor="end"') + _text(148, 0, number(high, 3))
-    return 335, bar + ends + _text(194, 0, "fill: value, border: raw value")
+    ends = svg.text(44, 0, number(low, 3), 'text-anchor="end"') + svg.text(148, 0, number(high, 3))
+    return 335, bar + ends + svg.text(194, 0, "fill: value, border: raw value")
 
 
 def _size_sign(most: int) -> tuple[int, str]:
     small, large = _radius(1, most), _radius(most, most)
     outline = 'fill="none" stroke-width="1"'
-    circles = _circle(small, -3, small, outline, "stroke", INK) + _circle(36, -3, large, outline, "stroke", INK)
-    return 175, circles + _text(small - 2.5, 0, "1") + _text(36, 0, str(most), 'text-anchor="middle"') + _text(
+    circles = svg.circle(small, -3, small, outline, "stroke", INK) + svg.circle(36, -3, large, outline, "stroke", INK)
+    return 175, circles + svg.text(small - 2.5, 0, "1") + svg.text(36, 0, str(most), 'text-anchor="middle"') + svg.text(
         58, 0, "visits; value beside"
     )
 
@@ -211,40 +214,22 @@ def _size_sign(most: int) -> tuple[int, str]:
 def _prior_sign() -> tuple[int, str]:
     least, most = WIDTHS
     lines = "".join(
-        f'<path d="M{x} -3H{x + 22}" stroke-width="{least + (most - least) * prior:.1f}" {_paint("stroke", FAINT)}/>'
-        + _text(x + 26, 0, f"{prior:g}")
+        f'<path d="M{x} -3H{x + 22}" stroke-width="{least + (most - least) * prior:.1f}" {paint("stroke", FAINT)}/>'
+        + svg.text(x + 26, 0, f"{prior:g}")
         for x, prior in ((0, 0.05), (52, 0.5))
     )
-    return 205, lines + _text(100, 0, "prior; action below")
+    return 205, lines + svg.text(100, 0, "prior; action below")
 
 
 def _latest_sign() -> tuple[int, str]:
-    line = f'<path d="M0 -3H22" stroke-width="2" {_paint("stroke", LATEST)}/>'
-    ring = _circle(108, -3, 7, 'fill="none" stroke-width="2" stroke-dasharray="3 2"', "stroke", LATEST)
-    return 160, line + _text(26, 0, "latest path") + ring + _text(120, 0, "new leaf")
+    line = f'<path d="M0 -3H22" stroke-width="2" {paint("stroke", LATEST)}/>'
+    ring = svg.circle(108, -3, 7, 'fill="none" stroke-width="2" stroke-dasharray="3 2"', "stroke", LATEST)
+    return 160, line + svg.text(26, 0, "latest path") + ring + svg.text(120, 0, "new leaf")
 
 
 def _count_sign() -> tuple[int, str]:
-    return 285, _text(0, 0, "+n: that many candidates not visited; faint: still to come")
-
-
-def _circle(x: float, y: float, radius: float, looks: str, what: str, colour: tuple[str, str]) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" {looks} {_paint(what, colour)}/>'
-
-
-def _text(x: float, y: float, words: str, looks: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" {looks}>{escape(words)}</text>'
-
-
-def _title(words: str) -> str:
-    return f"<title>{escape(words)}</title>"
+    return 285, svg.text(0, 0, "+n: that many candidates not visited; faint: still to come")
 
 
 def _rgb(colour: tuple[int, int, int]) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
-
-
-def _paint(what: str, colour: tuple[str, str]) -> str:
-    """Fill or stroke: the plain colour, and for pages that have a theme its variable."""
-    name, plain = colour
-    return f'{what}="{plain}" style="{what}:var(--mzu-{name}, {plain})"'

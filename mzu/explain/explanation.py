@@ -3,10 +3,11 @@
 section        what it holds
 about          system, checkpoint, settings, random seed: enough to compute it again (`recompute`)
 position       the stored step, and where it sits in its episode and segment
-root           the model's policy and value, candidates with the parts of their priors, noise or injection
+root           the model's policy and value, candidates with the parts of their priors, noise or injection, first
+               evaluations where there are any
 simulations    the path of each, all scores split into value and prior term, the leaf, the backup
 tree           the finished tree, by node
-result         visits, the policy target they become, the search value
+result         visits, the improved policy and how it was made, the search value
 policy_target  where the policy is trained towards, at t + k
 value_target   the n-step sum of z at t + k, term by term, or the search value
 priority       p, P and the importance weight in the replay
@@ -26,7 +27,7 @@ from mzu.explain.checks import run_checks
 from mzu.explain.system import System
 from mzu.files import written_whole
 
-FORMAT = "mzu explanation 1"
+FORMAT = "mzu explanation 2"
 SECTIONS = (
     "about", "position", "root", "simulations", "tree", "result",
     "policy_target", "value_target", "priority", "loss", "change", "checks",
@@ -114,6 +115,13 @@ class Explanation:
 
         return Picture(tree_svg(self, simulations))
 
+    def root_picture(self):
+        """Prior, Q and improved policy of the root's candidates, as a picture for a notebook."""
+        from mzu.explain.notebook import Picture
+        from mzu.explain.root_drawing import root_svg
+
+        return Picture(root_svg(self))
+
     def walk(self):
         """A slider through the simulations, for a notebook."""
         from mzu.explain.notebook import walk
@@ -137,13 +145,9 @@ def explain_position(system: System, episode: int, step: int, other: System | No
             ),
             "simulations": searching.simulations_section(result.tree, result.history, config.search.discount),
             "tree": searching.tree_section(result.tree),
-            "result": {
-                "visits": result.visits[0].tolist(),
-                "policy": result.policy[0].tolist(),
-                "actions": result.actions[0].tolist(),
-                "value": float(result.value[0]),
-                "formula": "policy = visits / simulations; value = mean of what was backed up through the root",
-            },
+            "result": searching.result_section(
+                result, config.search, system.scale, system.stored_value_of(episode, step)
+            ),
         }
     explanation = Explanation(
         about={

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mzu.config import NetworkConfig
 from mzu.explain.system import System
 from mzu.learning.losses import Predictions, StepLosses
 from mzu.learning.targets import Targets
 from mzu.networks.policy_heads import gaussian_parameters
-from mzu.networks.scalars import scalar_from_logits, transform, two_hot
+from mzu.networks.scalars import scalar_from_logits, target_distribution
 from mzu.replay.pieces import Piece
 from mzu.replay.replay import Batch, Replay
 from mzu.replay.segment import Segment
@@ -73,7 +74,11 @@ def look_at(system: System, episode: int, step: int) -> Found:
         for number in positions:
             observation = piece.observation(number - start, system.config.network.frame_stack)
             rng = search_rng(system, episode, number)
-            results.append(system.search(observation, stored.actions[number], rng, record=number == step))
+            results.append(
+                system.search(
+                    observation, stored.actions[number], rng, number == step, system.stored_value_of(episode, number)
+                )
+            )
     handle, copies = find_in_replay(system, piece, start, step - start)
     rng = np.random.default_rng(0)  # of the actions behind the end
     given = None
@@ -255,7 +260,8 @@ def priority_section(system: System, found: Found) -> dict | None:
     search_value, other = float(batch.search_value[0, 0]), float(targets.values[0, 0])
     if system.config.learning.td_steps == 0:
         predictions, _ = system.losses(batch, targets)
-        other = float(np.asarray(scalar_from_logits(np.asarray(predictions.value)[0, 0])))
+        logits = np.asarray(predictions.value)[0, 0]
+        other = float(np.asarray(scalar_from_logits(logits, system.config.network.bins_per_unit)))
     return {
         "formula": PRIORITY if system.config.learning.td_steps else PRIORITY_SEARCH,
         "search_value": search_value,
@@ -302,10 +308,11 @@ def loss_section(system: System, found: Found) -> dict:
 
 def _predicted(system: System, predictions: Predictions, targets: Targets, k: int) -> dict:
     """What each head says at t + k, as a number and as a distribution, beside its target."""
-    value = np.asarray(predictions.value)[0, k]
-    entry = {"value": _scalar(value, float(targets.values[0, k]))}
+    value, heads = np.asarray(predictions.value)[0, k], system.config.network
+    entry = {"value": _scalar(value, float(targets.values[0, k]), heads)}
     if k > 0:
-        entry["reward"] = _scalar(np.asarray(predictions.reward)[0, k - 1], float(targets.rewards[0, k - 1]))
+        reward = np.asarray(predictions.reward)[0, k - 1]
+        entry["reward"] = _scalar(reward, float(targets.rewards[0, k - 1]), heads)
     outputs = np.asarray(predictions.policy)[0, k]
     if system.spaces.continuous:
         mean, scale = (np.asarray(part).tolist() for part in gaussian_parameters(outputs))
@@ -316,12 +323,13 @@ def _predicted(system: System, predictions: Predictions, targets: Targets, k: in
     return entry
 
 
-def _scalar(logits: np.ndarray, target: float) -> dict:
-    entry = {"predicted": float(np.asarray(scalar_from_logits(logits))), "target": target}
+def _scalar(logits: np.ndarray, target: float, heads: NetworkConfig) -> dict:
+    entry = {"predicted": float(np.asarray(scalar_from_logits(logits, heads.bins_per_unit))), "target": target}
     if len(logits) > 1:
         shares = np.exp(np.float64(logits) - logits.max())
         entry["distribution"] = (shares / shares.sum()).tolist()
-        entry["target_distribution"] = np.asarray(two_hot(transform(np.float32(target)), len(logits))).tolist()
+        entry["target_distribution"] = np.asarray(target_distribution(np.float32(target), len(logits), heads)).tolist()
+        entry["bins_per_unit"] = heads.bins_per_unit
     return entry
 
 

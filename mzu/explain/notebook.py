@@ -1,4 +1,4 @@
-"""An explanation in a notebook: a summary without scripts, a picture of the tree, and a walk through the simulations.
+"""An explanation in a notebook: a summary without scripts, pictures of root and tree, a walk through the simulations.
 
 GitHub takes drawings out of HTML, so that only the tables of a summary show there; a `Picture` is an output of the type
 image/svg+xml and stays.
@@ -8,6 +8,7 @@ from html import escape
 
 from mzu.explain import tables
 from mzu.explain.drawing import tree_svg
+from mzu.explain.root_drawing import root_svg
 from mzu.explain.tables import Table
 from mzu.explain.wording import number
 
@@ -26,7 +27,7 @@ class Picture:
 
 
 def as_html(explanation) -> str:
-    """The summary: flagged checks, stored step, candidates, tree, value and policy target."""
+    """The summary: flagged checks, stored step, root, tree, value and policy target."""
     flags = [f"<b>{escape(check['name'])}</b>: {escape(check['says'])}" for check in explanation.flags]
     parts = [
         _line(tables.about_words(explanation)),
@@ -41,8 +42,8 @@ def as_html(explanation) -> str:
         parts += [
             _heading("Root"),
             _line(f"value {raw}, after the search {nu}"),
-            _table(tables.candidates_table(explanation)),
-            f'<div style="overflow-x:auto">{tree_svg(explanation)}</div>',
+            table_html(tables.candidates_table(explanation)),
+            *(f'<div style="overflow-x:auto">{draw(explanation)}</div>' for draw in (root_svg, tree_svg)),
         ]
     value, policy = explanation.value_target, explanation.policy_target
     first = value["steps"][0]
@@ -50,7 +51,7 @@ def as_html(explanation) -> str:
         _heading("Value target"),
         _line(f"{tables.value_sum(first, value['td_steps'])}; {tables.value_words(first)}"),
         _heading(f"Policy target, from {policy['from']}"),
-        _table(tables.policy_table(explanation)),
+        table_html(tables.policy_table(explanation)),
         _line(tables.loss_words(explanation)),
     ]
     return f"<div>{''.join(parts)}</div>"
@@ -62,9 +63,9 @@ def walk(explanation):
         import ipywidgets
     except ImportError:
         raise ValueError("A walk needs ipywidgets, which is not installed: pip install ipywidgets") from None
-    last = len(explanation.simulations) if explanation.simulations is not None else None
-    if last is None:
-        raise ValueError("There are no simulations to walk through: these targets do not come from a search")
+    if not explanation.simulations:
+        raise ValueError("There are no simulations to walk through: these targets do not come from a tree")
+    last = len(explanation.simulations)
     slider = ipywidgets.IntSlider(value=1, min=0, max=last, description="simulation")
     shown = ipywidgets.HTML(simulation_html(explanation, 1))
     slider.observe(lambda change: setattr(shown, "value", simulation_html(explanation, change["new"])), "value")
@@ -81,9 +82,9 @@ def simulation_html(explanation, simulations: int) -> str:
         [
             drawing,
             _line(tables.bounds_words(simulation)),
-            _table(tables.path_table(simulation)),
+            table_html(tables.path_table(simulation)),
             _line(tables.leaf_words(simulation)),
-            _table(tables.backup_table(simulation)),
+            table_html(tables.backup_table(simulation)),
         ]
     )
 
@@ -96,7 +97,8 @@ def _line(words: str) -> str:
     return f"<p>{escape(words)}</p>"
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
+    """A table as HTML."""
     rows = [_row(table.header, "th"), *(_row(row, "td") for row in table.rows)]
     return f"<table>{''.join(rows)}</table>"
 

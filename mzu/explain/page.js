@@ -162,7 +162,7 @@ function scalarChart(label, head) {
   const half = (head.distribution.length - 1) / 2;
   const from = emptyEnd(head.distribution, head.target_distribution);
   const to = 2 * half + 1 - emptyEnd(head.distribution.toReversed(), head.target_distribution.toReversed());
-  const names = head.distribution.map((_, place) => String(place - half)).slice(from, to);
+  const names = head.distribution.map((_, place) => String((place - half) / (head.bins_per_unit ?? 1))).slice(from, to);
   return sharesChart(label, names, head.distribution.slice(from, to), head.target_distribution.slice(from, to));
 }
 
@@ -320,7 +320,8 @@ function numbersTable(values) {
 const CANDIDATE_COLUMNS = [
   ["drawn", "drawn"], ["pi", "π"], ["beta", "β"], ["beta_hat", "β̂"], ["pi_over_beta", "π / β"],
   ["proposed", "proposed"], ["noise", "noise"], ["shared", "share"], ["prior", "prior"],
-  ["searched_prior", "prior read"], ["visits", "visits"], ["q", "Q"], ["policy", "policy"],
+  ["searched_prior", "prior read"], ["first_q", "first Q"], ["visits", "visits"], ["q", "Q"],
+  ["advantage", "advantage"], ["policy", "policy"],
 ];
 
 function showRoot() {
@@ -337,7 +338,7 @@ function showRoot() {
     ...policyFacts(root.policy),
     ["temperature", root.temperature],
     isNoisy ? ["noise fraction", root.noise_fraction] : ["injected prior", root.injected_prior],
-  ]), formula(root.formula), formula(root.noise_formula));
+  ]), formula(root.formula), formula(root.noise_formula), ...(root.first_formula ? [formula(root.first_formula)] : []));
   put("candidates", table("Candidates of the root", ["action", ...columns.map(([, name]) => name)], rows));
 }
 
@@ -354,7 +355,7 @@ function candidateName(candidate) {
 
 function candidateCell(candidate, key) {
   const value = candidate[key];
-  if (!Array.isArray(value)) return number(value, key === "q" ? "never taken" : "only injected");
+  if (!Array.isArray(value)) return number(value, ["q", "first_q"].includes(key) ? "never evaluated" : "only injected");
   return together(...value.flatMap((ratio, place) => (place ? [", ", ratio] : [ratio])));
 }
 
@@ -389,12 +390,13 @@ function simulationsHash() {
 }
 
 function nothingYet() {
-  return make("p", { class: "faint" }, "Nothing yet: before the first simulation the tree is its root.");
+  return make("p", { class: "faint" }, "Nothing yet: no simulation has left the root.");
 }
 
 function boundsText(simulation) {
   if (!simulation) return [nothingYet()];
-  if (record.about.config.search.normaliser === "siblings") {
+  const { normaliser, selection } = record.about.config.search;
+  if (normaliser === "siblings" || selection === "gumbel") {
     return ["Values are normalised among the candidates of each node."];
   }
   if (!simulation.bounds) return ["No value was backed up before, so values are not normalised yet."];
@@ -446,6 +448,10 @@ function backupTable(simulation) {
   return table("Backup, from the leaf up to the root", heads, rows);
 }
 
+// Of the operator that makes the improved policy; which of them there are depends on the operator.
+const OPERATOR_NUMBERS = [["scale", "scale"], ["spread", "spread"], ["temperature", "temperature"], ["clip", "clip"],
+  ["stored_value", "what really followed"]];
+
 function showResult() {
   const { result, tree } = record;
   // The search has room for more candidates than the root may have.
@@ -453,7 +459,9 @@ function showResult() {
     const [visits, share] = [result.visits[candidate], result.policy[candidate]];
     return [action(name), visits, share, stackedBar([["value-term", share]], 0, Math.max(...result.policy))];
   });
-  put("result-facts", formula(result.formula), facts([["search value ν", result.value]]),
+  const numbers = OPERATOR_NUMBERS.filter(([key]) => key in result).map(([key, name]) => [name, result[key]]);
+  put("result-facts", formula(result.formula), result.stored_formula ? formula(result.stored_formula) : null,
+    facts([["search value ν", result.value], ...numbers]),
     table("Visits and policy", ["action", "visits", "policy", ""], rows));
 }
 

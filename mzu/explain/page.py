@@ -1,7 +1,7 @@
 """An explanation as one page for a browser, which needs nothing else: no network, no other file.
 
 `page.html` has the words, `page.css` the looks, and `page.js` fills the page from the record, which is embedded as
-JSON. The trees are those of `drawing.py`, one after each simulation.
+JSON. The trees are those of `drawing.py`, one after each simulation, the root's picture that of `root_drawing.py`.
 """
 
 import json
@@ -13,6 +13,7 @@ from pathlib import Path
 from mzu.explain import searching
 from mzu.explain.drawing import tree_svg
 from mzu.explain.explanation import Explanation
+from mzu.explain.root_drawing import root_svg
 from mzu.files import written_whole
 
 
@@ -20,7 +21,10 @@ def page_html(explanation: Explanation, walk: dict | None = None) -> str:
     """The page of an explanation; `walk` says where it stands in a run that is served (`server.py`)."""
     position = explanation.position
     title = f"Episode {position['episode']}, step {position['step']}"
-    return _page(title, record=explanation.to_json(), trees=_trees(explanation), walk=walk)
+    root = "" if explanation.root is None else root_svg(explanation)
+    selection = explanation.about["config"]["search"]["selection"]
+    parts = {"trees": _trees(explanation), "root": root, "selection": selection}
+    return _page(title, record=explanation.to_json(), walk=walk, **parts)
 
 
 def mistake_html(sentence: str, walk: dict | None = None) -> str:
@@ -34,13 +38,22 @@ def write_page(explanation: Explanation, path: str | Path) -> None:
         temporary.write_text(page_html(explanation), encoding="utf-8")
 
 
-def _page(title: str, record: str = "null", trees: str = "", walk: dict | None = None, mistake: str = "") -> str:
+def _page(
+    title: str,
+    record: str = "null",
+    trees: str = "",
+    root: str = "",
+    selection: str = "puct",
+    walk: dict | None = None,
+    mistake: str = "",
+) -> str:
     parts = {
         "title": escape(title),
         "mistake": escape(mistake),
-        "score": escape(searching.SCORE),
+        "score": escape(searching.SCORE[selection]),
         "backup": escape(searching.BACKUP),
         "trees": trees,
+        "root": root,
         "record": _inside_script(record),
         "walk": _inside_script(json.dumps(walk)),
         "style": _part("page.css"),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Prefix:
-    """The tree after `simulations` simulations, by node. Node i came with simulation i; the root, node 0, before all.
+    """The tree after `simulations` simulations, by node; the root is node 0.
 
     field     meaning
-    visits    [N], 0 for nodes that are not there yet
+    visits    [N], 0 for nodes that no simulation has passed yet, evaluated first or not
     values    [N] means of what was backed up, None for those
     parents   [N] nodes, -1 for the root
     latest    nodes that the latest simulation passed, from the root to the new leaf; empty before the first one
@@ -37,7 +37,7 @@ def tree_after(explanation, simulations: int | None = None) -> Prefix:
     visits[0], values[0] = 1, tree["raw_value"][0]
     for simulation in history[:simulations]:
         leaf = simulation["leaf"]
-        visits[leaf["node"]], values[leaf["node"]] = 1, leaf["value"]
+        visits[leaf["node"]], values[leaf["node"]] = leaf["visits"], leaf["value"]
         for step in simulation["backup"]:
             visits[step["node"]], values[step["node"]] = step["visits"], step["value"]
     latest = []

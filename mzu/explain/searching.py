@@ -12,7 +12,7 @@ from mzu.config import SearchConfig
 from mzu.search.history import History
 from mzu.search.kernels import ALL_ACTIONS, SAMPLED_CATEGORICAL, SAMPLED_GAUSSIAN
 from mzu.search.randomness import Randomness, draw_randomness
-from mzu.search.reference import softmax
+from mzu.search.reference_candidates import softmax
 from mzu.search.search import SearchResult, candidate_source
 from mzu.search.tree import NO_NODE, ROOT, Tree
 
@@ -23,11 +23,32 @@ PRIOR = {
 }
 NOISE = "prior = (1 - fraction) * proposed + fraction * noise, noise from Dirichlet(alpha)"
 INJECTION = "prior = (1 - injected_prior) * proposed / sum(proposed), + injected_prior for the stored action"
-SCORE = (
-    "score = value term + prior term; value term = normalise(reward + discount * value), and for a candidate that was "
-    "never taken 0 (its node's own value where search.unvisited_value=parent); "
-    "prior term = prior * sqrt(N) * (log((N + base + 1) / base) + init) / (1 + n)"
+SCORE = {
+    "puct": (
+        "score = value term + prior term; value term = normalise(reward + discount * value), and for a candidate that "
+        "was never evaluated 0 (its node's own value where search.unvisited_value=parent); "
+        "prior term = prior * sqrt(N) * (log((N + base + 1) / base) + init) / (1 + n)"
+    ),
+    "gumbel": (
+        "score = value term + prior term; at the root value term = sigma(q) and prior term = g + log(prior), of the "
+        "candidates that sequential halving considers; below it value term = the improved policy and prior term = "
+        "-n / (1 + N)"
+    ),
+}
+FIRST = (
+    "first q = reward + discount * value after one step of the model: of every candidate, before the first simulation"
 )
+IMPROVEMENT = {
+    "visits": "policy = visits / simulations",
+    "advantage": (
+        "policy = prior * exp(clip(advantage / (temperature * scale), -clip, clip)), normalised; "
+        "advantage = q - the mean of q, weighted by the prior"
+    ),
+    "completed_q": "policy = softmax(log(prior) + sigma(q)), unvisited candidates completed by the mixed value",
+    "one_step": "policy = prior * exp((q - value) / temperature), normalised; nothing is simulated",
+}
+STORED = "what really followed the stored action counts for it: advantage = reward + discount * value(next) - value"
+VALUE = "value = mean of what was backed up through the root"
 BACKUP = "G = reward + discount * G, from the leaf's value up; value = (value * visits + G) / (visits + 1)"
 
 
@@ -37,13 +58,14 @@ def root_section(model, observation, action, injects: bool, result: SearchResult
     source = candidate_source(isinstance(policy, tuple), config)
     size = (policy[0] if isinstance(policy, tuple) else policy).shape[-1]
     count = config.num_sampled_actions or size
-    numbers = draw_randomness(rng, 1, config.num_simulations + 1, count, source, size, config.dirichlet_alpha)
+    nodes = result.tree.nodes.shape[1]
+    numbers = draw_randomness(rng, 1, nodes, count, source, size, config.dirichlet_alpha)
     candidates = _candidates(policy, source, config, numbers)
     existing = [candidate for candidate in candidates if candidate["proposed"] > 0]
     if injects:
         _inject(existing, action, config.injected_prior)
     else:
-        _add_noise(existing, numbers.log_gamma[0], config.dirichlet_fraction)
+        _add_noise(existing, numbers.log_gamma[0], config.noise_fraction)
     section = {"raw_value": float(np.asarray(value)[0]), "formula": PRIOR[source]}
     if source == SAMPLED_GAUSSIAN:
         section["policy"] = {"mean": policy[0][0].tolist(), "scale": policy[1][0].tolist()}
@@ -51,9 +73,11 @@ def root_section(model, observation, action, injects: bool, result: SearchResult
         section["policy"] = {"logits": np.float64(policy[0]).tolist(), "pi": softmax(np.float64(policy[0]).tolist())}
     section["temperature"] = config.sampling_temperature
     section["injected_prior" if injects else "noise_fraction"] = (
-        config.injected_prior if injects else config.dirichlet_fraction
+        config.injected_prior if injects else config.noise_fraction
     )
     section["noise_formula"] = INJECTION if injects else NOISE
+    if result.tree.first:
+        section["first_formula"] = FIRST
     section["injected"] = int(result.injected[0])
     section["candidates"] = _with_results(existing, result, config.discount)
     return section
@@ -129,18 +153,37 @@ def _with_results(candidates: list[dict], result: SearchResult, discount: float)
         place = places[0] if places else None
         found = None if place is None else edges[place]
         visits = 0 if place is None else int(found["visits"])
-        q = float(found["reward"] + discount * found["value"]) if visits else None
-        rows.append(
-            candidate
-            | {
-                "candidate": place,
-                "searched_prior": 0.0 if place is None else float(found["prior"]),
-                "visits": visits,
-                "q": q,
-                "policy": 0.0 if place is None else float(result.policy[0, place]),
-            }
-        )
+        evaluated = place is not None and found["child"] != NO_NODE
+        entry = {"candidate": place, "searched_prior": 0.0 if place is None else float(found["prior"])}
+        if result.tree.first:
+            raw_value = result.tree.nodes["raw_value"][0, 1 + place] if evaluated else None
+            entry["first_q"] = float(found["reward"] + discount * raw_value) if evaluated else None
+        entry |= {"visits": visits, "q": float(found["reward"] + discount * found["value"]) if evaluated else None}
+        if result.advantage is not None:
+            entry["advantage"] = None if place is None else float(result.advantage[0, place])
+        rows.append(candidate | entry | {"policy": 0.0 if place is None else float(result.policy[0, place])})
     return rows
+
+
+def result_section(result: SearchResult, config: SearchConfig, scale: float | None, stored_value) -> dict:
+    """What the search found, and how its improved policy is made."""
+    section = {
+        "visits": result.visits[0].tolist(),
+        "policy": result.policy[0].tolist(),
+        "actions": result.actions[0].tolist(),
+        "value": float(result.value[0]),
+        "improvement": config.improvement,
+        "formula": f"{IMPROVEMENT[config.improvement]}; {VALUE}",
+    }
+    if config.improvement == "advantage":
+        spread = float(result.spread[0])
+        # Before a run has a scale, every root is measured by its own spread.
+        section |= {"clip": config.advantage_clip, "spread": spread, "scale": spread if scale is None else scale}
+    if config.improvement in ("advantage", "one_step"):
+        section["temperature"] = config.advantage_temperature
+        if stored_value is not None:
+            section |= {"stored_value": stored_value, "stored_formula": STORED}
+    return section
 
 
 def tree_section(tree: Tree) -> dict:
@@ -151,6 +194,7 @@ def tree_section(tree: Tree) -> dict:
         exists = np.flatnonzero(edges[node]["prior"] > 0)
         children.append([_edge(tree, node, int(candidate)) for candidate in exists])
     return {
+        "first": tree.first,
         "parent": nodes["parent"].tolist(),
         "parent_candidate": [int(node["parent_candidate"]) if node["parent"] != NO_NODE else None for node in nodes],
         "visits": nodes["visits"].tolist(),
@@ -162,25 +206,27 @@ def tree_section(tree: Tree) -> dict:
 
 def _edge(tree: Tree, node: int, candidate: int) -> dict:
     edge = tree.edges[0, node, candidate]
-    taken = int(edge["visits"]) > 0
+    evaluated = edge["child"] != NO_NODE
     return {
         "candidate": candidate,
         "action": np.asarray(tree.actions[0, node, candidate]).tolist(),
         "prior": float(edge["prior"]),
         "visits": int(edge["visits"]),
-        "reward": float(edge["reward"]) if taken else None,
-        "child": int(edge["child"]) if taken else None,
+        "reward": float(edge["reward"]) if evaluated else None,
+        "child": int(edge["child"]) if evaluated else None,
     }
 
 
 def simulations_section(tree: Tree, history: History, discount: float) -> list[dict]:
     """Every simulation: the path with all scores, the leaf, and the backup, from the leaf up to the root."""
     raw_values = tree.nodes["raw_value"][0].tolist()
-    visits, values = [1] + [0] * (len(raw_values) - 1), [raw_values[ROOT]] + [None] * (len(raw_values) - 1)
+    before_all = range(1 + tree.first)  # the root and what was evaluated first
+    visits = [int(node in before_all) for node in range(len(raw_values))]
+    values = [value if node in before_all else None for node, value in enumerate(raw_values)]
     taken: dict[tuple[int, int], int] = {}  # visits of each edge so far
     simulations = []
     for number in range(history.depth.shape[1]):
-        leaf, depth = number + 1, int(history.depth[0, number])
+        leaf, depth = int(tree.ends[0, number]), int(history.depth[0, number])
         nodes = history.nodes[0, number, :depth].tolist()
         chosen = history.candidates[0, number, :depth].tolist()
         path = [
@@ -192,7 +238,8 @@ def simulations_section(tree: Tree, history: History, discount: float) -> list[d
             }
             for place, (node, candidate) in enumerate(zip(nodes, chosen, strict=True))
         ]
-        visits[leaf], values[leaf] = 1, raw_values[leaf]
+        # A leaf that was there before ends the path at the greatest depth: its value goes up once more.
+        visits[leaf], values[leaf] = visits[leaf] + 1, raw_values[leaf]
         backup, upward = [], raw_values[leaf]
         below = leaf
         for node, candidate in zip(reversed(nodes), reversed(chosen), strict=True):
@@ -222,6 +269,7 @@ def simulations_section(tree: Tree, history: History, discount: float) -> list[d
                 "path": path,
                 "leaf": {
                     "node": leaf,
+                    "visits": visits[leaf],
                     "action": np.asarray(tree.actions[0, nodes[-1], chosen[-1]]).tolist(),
                     "reward": float(history.rewards[0, number]),
                     "value": raw_values[leaf],
@@ -243,11 +291,16 @@ def _scores(tree: Tree, history: History, number: int, place: int, node: int, ta
             "prior": float(tree.edges[0, node, candidate]["prior"]),
             "visits": taken.get((node, int(candidate)), 0),
             "value_term": float(value_terms[candidate]),
-            "prior_term": float(prior_terms[candidate]),
-            "score": float(value_terms[candidate] + prior_terms[candidate]),
+            # Sequential halving no longer considers what has minus infinity.
+            "prior_term": _finite(prior_terms[candidate]),
+            "score": _finite(value_terms[candidate] + prior_terms[candidate]),
         }
         for candidate in np.flatnonzero(~np.isnan(prior_terms))
     ]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _priors(tree: Tree, node: int) -> list[dict]:

@@ -38,6 +38,7 @@ class System:
     target_values  the target network: observations [B, S, ...] -> values [B, S]
     replay         what the learner samples from, or None
     network        the Keras network, or None: then the losses are those of plain regression
+    scale          the running scale of the advantages, where `search.improvement` has one
     steps          learner steps of the network, and of the target network
     """
 
@@ -50,13 +51,32 @@ class System:
     target_values: Callable[[np.ndarray], np.ndarray]
     replay: Replay | None = None
     network: Network | None = None
+    scale: float | None = None
     steps: int = 0
     target_steps: int = 0
     folder: bool = False
 
-    def search(self, observation: np.ndarray, action, rng: np.random.Generator, record: bool = False) -> SearchResult:
-        """Searches a stored position, in which `action` was taken, as a stored game is searched."""
-        return search(self.model, observation[None], self.config.search, rng, record=record, **self.injection(action))
+    def search(
+        self, observation: np.ndarray, action, rng: np.random.Generator, record: bool = False, stored_value=None
+    ) -> SearchResult:
+        """Searches a stored position, in which `action` was taken, as a stored game is searched.
+
+        `stored_value` is what really followed the action, where the config asks for it (`stored_value_of`).
+        """
+        stored = {} if stored_value is None else {"stored_values": np.array([stored_value])}
+        settings = {"record": record, "scale": self.scale, **self.injection(action), **stored}
+        return search(self.model, observation[None], self.config.search, rng, **settings)
+
+    def stored_value_of(self, episode: int, step: int) -> float | None:
+        """Reward + discount * value of what really followed a stored action; None where nobody asks for it."""
+        if not (self.injects and self.config.search.stored_value == "data"):
+            return None
+        stored = self.episodes[episode]
+        reward = float(stored.rewards[step])
+        if stored.terminated and step + 1 == len(stored):
+            return reward
+        _, _, value = self.model.initial(self.observation(episode, step + 1)[None])
+        return reward + self.config.search.discount * float(np.asarray(value)[0])
 
     def targets(self, batch: Batch) -> Targets:
         """What the learner is given for a batch."""
@@ -65,7 +85,9 @@ class System:
     def losses(self, batch: Batch, targets: Targets) -> tuple[Predictions, StepLosses]:
         """Predictions, and the loss of every head at every unrolled step."""
         predictions = self._predictions(batch)
-        return predictions, step_losses(predictions, targets, batch.actions, self.spaces.continuous)
+        return predictions, step_losses(
+            predictions, targets, batch.actions, self.spaces.continuous, self.config.network
+        )
 
     def weighted(self, loss: np.ndarray, batch: Batch) -> np.ndarray:
         """The losses [B] as they enter the mean that is minimised."""
@@ -76,7 +98,7 @@ class System:
         self.replay.update(positions, priorities)
 
     def injection(self, action) -> dict:
-        """The arguments of a search that let the stored action join its candidates, where they are sampled."""
+        """The arguments of a search that inject the stored action, where it is injected."""
         if not self.injects:
             return {}
         # A stored action may lie a rounding error outside of the bounds; a candidate may not.
@@ -85,8 +107,8 @@ class System:
 
     @property
     def injects(self) -> bool:
-        """Whether the stored action joins the root's candidates."""
-        return self.config.search.num_sampled_actions is not None and self.config.reanalyse.inject_actions
+        """Whether the stored action is injected at the root."""
+        return self.config.injects
 
     @property
     def searches(self) -> bool:
@@ -136,7 +158,8 @@ def open_system(run, checkpoint: str = "latest") -> System:
     if isinstance(run, System):
         return run
     if isinstance(run, Trainer):
-        return _system("trainer", run.config, run.problem, run.learner, run.replay, run.player.sources)
+        system = _system("trainer", run.config, run.problem, run.learner, run.replay, run.player.sources)
+        return dataclasses.replace(system, scale=run.player.advantage_scale)
     if isinstance(run, Config):
         return _of_config(run)
     return _of_folder(Path(run), checkpoint)
@@ -175,7 +198,7 @@ def _of_folder(path: Path, checkpoint: str) -> System:
     replay.restore(inside(state, "replay"))
     sources.restore(inside(state, "sources"))
     system = _system(str(path), folder.config, problem, learner, replay, sources)
-    return dataclasses.replace(system, folder=True)
+    return dataclasses.replace(system, folder=True, scale=folder.load_scale(checkpoint))
 
 
 def _system(name: str, config: Config, problem, learner, replay: Replay | None, sources) -> System:

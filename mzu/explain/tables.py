@@ -1,11 +1,20 @@
 """What an explanation shows in rows and in formulas, as words: text and notebook take them from here."""
 
+import math
 from typing import NamedTuple
 
 from mzu.explain.wording import action_name, counted, number
 
 SHOWN = 4  # candidates of a node on a path, besides the chosen one
 ACTION_WIDTH = 18  # characters; longer ones are cut
+# Of a candidate of the root, and their headings; a column appears where some candidate has it.
+PRIOR_COLUMNS = {
+    "drawn": "drawn", "pi": "pi", "beta": "beta", "beta_hat": "beta hat", "pi_over_beta": "pi / beta",
+    "proposed": "proposed", "noise": "noise", "shared": "shared",
+}  # fmt: skip
+SEARCH_COLUMNS = {
+    "first_q": "first q", "visits": "visits", "q": "q", "advantage": "advantage", "policy": "policy",
+}  # fmt: skip
 
 
 class Table(NamedTuple):
@@ -17,10 +26,17 @@ class Table(NamedTuple):
 
 def candidates_table(explanation) -> Table:
     """The root's candidates: how each got its prior, and what the search made of it."""
+    return _candidates(explanation, PRIOR_COLUMNS | {"prior": "prior"} | SEARCH_COLUMNS)
+
+
+def candidates_in_two(explanation) -> list[Table]:
+    """The same in two tables, where one would be too wide; the prior is in both."""
+    both = {"prior": "prior"}
+    return [_candidates(explanation, columns) for columns in (PRIOR_COLUMNS | both, both | SEARCH_COLUMNS)]
+
+
+def _candidates(explanation, columns: dict[str, str]) -> Table:
     candidates = explanation.root["candidates"]
-    columns = {"drawn": "drawn", "pi": "pi", "beta": "beta", "beta_hat": "beta hat", "pi_over_beta": "pi / beta"}
-    columns |= {"proposed": "proposed", "noise": "noise", "shared": "shared", "prior": "prior"}
-    columns |= {"visits": "visits", "q": "q", "policy": "policy"}
     columns = {key: name for key, name in columns.items() if any(key in candidate for candidate in candidates)}
     rows = []
     for candidate in candidates:
@@ -38,11 +54,21 @@ def _notes(explanation, candidate: dict) -> str:
     return ", ".join(name for name, holds in notes.items() if holds)
 
 
+def result_lines(explanation) -> list[str]:
+    """How the improved policy was made, with the operator's numbers."""
+    result = explanation.result
+    numbers = [f"{key} {number(result[key])}" for key in ("scale", "spread", "temperature", "clip") if key in result]
+    lines = [result["formula"], *([", ".join(numbers)] if numbers else [])]
+    if "stored_value" in result:
+        lines.append(f"{result['stored_formula']}; reward + discount * value(next) = {number(result['stored_value'])}")
+    return lines
+
+
 def path_table(simulation: dict) -> Table:
     """The nodes of a simulation's path with the best scores of each; the chosen one has a mark."""
     rows = []
     for step in simulation["path"]:
-        ranked = sorted(step["candidates"], key=lambda candidate: -candidate["score"])
+        ranked = sorted(step["candidates"], key=lambda candidate: _rank(candidate["score"]))
         shown = [candidate for place, candidate in enumerate(ranked) if place < SHOWN or _is_chosen(step, candidate)]
         for place, candidate in enumerate(shown):
             here = [str(step["node"]), str(step["visits"])] if place == 0 else ["", ""]
@@ -53,6 +79,10 @@ def path_table(simulation: dict) -> Table:
             rows[-1][-1] = f"{rows[-1][-1]}  +{len(ranked) - len(shown)} more".strip()
     header = ["node", "visits", "action", "prior", "taken", "value term", "prior term", "score", ""]
     return Table(header, rows)
+
+
+def _rank(score: float | None) -> float:
+    return math.inf if score is None else -score
 
 
 def _is_chosen(step: dict, candidate: dict) -> bool:

@@ -16,31 +16,31 @@ def as_text(explanation, simulations: range | None = None, width: int = 100) -> 
     """All sections. `simulations` are written out in full; None: the first three and the last."""
     sections = [_about(explanation, width)]
     if explanation.flags:
-        sections.append(_section("Implausible", _wrapped([_check(check) for check in explanation.flags], width)))
-    sections.append(_section("Position", _wrapped(tables.position_words(explanation), width)))
+        sections.append(section("Implausible", wrapped([_check(check) for check in explanation.flags], width)))
+    sections.append(section("Position", wrapped(tables.position_words(explanation), width)))
     if explanation.root is None:
-        sections.append(_section("Search", ["Nothing is searched: the stored actions are learned."]))
+        sections.append(section("Search", ["Nothing is searched: the stored actions are learned."]))
     else:
         sections += _search(explanation, _chosen(explanation, simulations), width)
     sections.append(_policy_target(explanation, width))
     sections.append(_value_target(explanation, width))
     if explanation.priority is None:
-        sections.append(_section("Priority", ["The replay does not hold this position."]))
+        sections.append(section("Priority", ["The replay does not hold this position."]))
     else:
-        sections.append(_section("Priority", _wrapped(tables.priority_lines(explanation), width)))
+        sections.append(section("Priority", wrapped(tables.priority_lines(explanation), width)))
     sections.append(_loss(explanation, width))
     if explanation.change is not None:
         far = f"policies differ by {number(explanation.change['total_variation'], 4)} (total variation)"
-        sections.append(_section("Change", [*_lines(tables.change_table(explanation)), far]))
+        sections.append(section("Change", [*aligned(tables.change_table(explanation)), far]))
     passed = [check for check in explanation.checks if not check["flag"]]
-    sections.append(_section("Checks that found nothing", _wrapped([_check(check) for check in passed], width)))
+    sections.append(section("Checks that found nothing", wrapped([_check(check) for check in passed], width)))
     return "\n\n".join(sections) + "\n"
 
 
 def _chosen(explanation, simulations: range | None) -> list[int]:
     total = len(explanation.simulations)
     if simulations is None:
-        return sorted({*range(min(3, total)), total - 1})
+        return sorted({*range(min(3, total)), *range(max(total - 1, 0), total)})
     chosen = [simulation for simulation in range(total) if simulation in simulations]
     if not chosen:
         raise ValueError(f"The search had {total} simulations, 0..{total - 1}; none of them was asked for")
@@ -48,35 +48,43 @@ def _chosen(explanation, simulations: range | None) -> list[int]:
 
 
 def _about(explanation, width: int) -> str:
-    return "\n".join(_wrapped([tables.about_words(explanation)], width, indent=""))
+    return "\n".join(wrapped([tables.about_words(explanation)], width, indent=""))
 
 
 def _search(explanation, chosen: list[int], width: int) -> Iterator[str]:
     root, result = explanation.root, explanation.result
     lines = [f"value {number(root['raw_value'])}; policy: {_policy_words(root['policy'])}"]
-    yield _section(
+    yield section(
         "Root",
-        _wrapped([*lines, root["formula"], root["noise_formula"]], width),
-        _lines(tables.candidates_table(explanation)),
+        wrapped([*lines, *(root[key] for key in ("formula", "noise_formula", "first_formula") if key in root)], width),
+        _candidates(explanation, width),
     )
     total = len(explanation.simulations)
     for place in chosen:
         simulation = explanation.simulations[place]
-        yield _section(
+        yield section(
             f"Simulation {place + 1} of {total}",
-            _wrapped([tables.bounds_words(simulation)], width),
-            _lines(tables.path_table(simulation)),
-            _wrapped([tables.leaf_words(simulation)], width),
-            _lines(tables.backup_table(simulation)),
+            wrapped([tables.bounds_words(simulation)], width),
+            aligned(tables.path_table(simulation)),
+            wrapped([tables.leaf_words(simulation)], width),
+            aligned(tables.backup_table(simulation)),
         )
-    yield _section("Tree", tree_lines(explanation))
+    yield section("Tree", tree_lines(explanation))
     visits = ", ".join(
         f"{action_name(action)}: {number(share, 4)}"
         for action, share in zip(result["actions"], result["policy"], strict=True)
         if share > 0
     )
-    lines = [f"policy {visits}", f"value nu = {number(result['value'])}", result["formula"]]
-    yield _section("Result", _wrapped(lines, width))
+    lines = [f"policy {visits}", f"value nu = {number(result['value'])}", *tables.result_lines(explanation)]
+    yield section("Result", wrapped(lines, width))
+
+
+def _candidates(explanation, width: int) -> list[str]:
+    """One table; where that is too wide, one of how each got its prior and one of what the search made of it."""
+    lines = aligned(tables.candidates_table(explanation))
+    if max(len(line.rstrip()) for line in lines) <= width:
+        return lines
+    return [line for table in tables.candidates_in_two(explanation) for line in aligned(table)]
 
 
 def _policy_words(policy: dict) -> str:
@@ -130,7 +138,7 @@ def _policy_target(explanation, width: int) -> str:
     part = explanation.policy_target
     heading = f"Policy target ({part['loss'].replace('_', ' ')}, from {part['from']})"
     lines = [f"k = {k}: {weights}; {why}" for k, weights, why in tables.policy_table(explanation).rows]
-    return _section(heading, _wrapped(lines, width))
+    return section(heading, wrapped(lines, width))
 
 
 def _value_target(explanation, width: int) -> str:
@@ -142,29 +150,30 @@ def _value_target(explanation, width: int) -> str:
     heading = (
         f"Value target (n = {part['td_steps']}, discount {number(part['discount'])}{network}, from {part['from']})"
     )
-    return _section(heading, _wrapped([part["formula"], *lines], width))
+    return section(heading, wrapped([part["formula"], *lines], width))
 
 
 def _loss(explanation, width: int) -> str:
     words = [explanation.loss["formula"], tables.loss_words(explanation)]
     heading = f"Loss (from {explanation.loss['from']})"
-    return _section(heading, _lines(tables.loss_table(explanation)), _wrapped(words, width))
+    return section(heading, aligned(tables.loss_table(explanation)), wrapped(words, width))
 
 
 def _check(check: dict) -> str:
     return f"{check['name']}: {check['says']}"
 
 
-def _section(heading: str, *parts: list[str]) -> str:
+def section(heading: str, *parts: list[str]) -> str:
+    """A heading with a line below it, and the lines of the parts."""
     return "\n".join([heading, "-" * len(heading), *(line.rstrip() for part in parts for line in part)])
 
 
-def _wrapped(lines: list[str], width: int, indent: str = "    ") -> list[str]:
+def wrapped(lines: list[str], width: int, indent: str = "    ") -> list[str]:
     """Lines of at most `width` characters; what goes on in the next line is indented."""
     return [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent=indent) or [""]]
 
 
-def _lines(table: Table) -> list[str]:
+def aligned(table: Table) -> list[str]:
     """The table with its columns aligned to the right; a last column without heading holds words."""
     cells = [table.header, *table.rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

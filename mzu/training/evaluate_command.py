@@ -37,7 +37,7 @@ def run(arguments) -> int:
     config = folder.config
     if arguments.env:
         config = dataclasses.replace(config, environment=arguments.env)
-    network = folder.load_network(arguments.checkpoint)
+    network, scale = folder.load_network(arguments.checkpoint), folder.load_scale(arguments.checkpoint)
     make_environment = environment_maker(config, picture=arguments.video is not None)
     with make_environment() as environment:
         spaces, frames_per_second = network_spaces(config, environment.spaces), environment.frames_per_second
@@ -51,7 +51,7 @@ def run(arguments) -> int:
     for select in SELECTIONS if wanted == "all" else [wanted]:
         # The film shows the last way of selecting, which is the search where all are asked for.
         on_frame = film.begin() if film else None
-        evaluation = evaluate(network, config, make_environment, episodes, select, seed, on_frame)
+        evaluation = evaluate(network, config, make_environment, episodes, select, seed, on_frame, scale)
         rows.append(result_row(f"by {select}", evaluation.returns, evaluation.lengths))
     print(table(rows, f"{config.environment}, checkpoint {arguments.checkpoint}"))
     if film:

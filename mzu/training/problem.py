@@ -11,6 +11,7 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.environments.environment import BOUND_TOLERANCE, Environment
+from mzu.environments.held_actions import held_id, spoken_repeat
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.dataset import load_episodes
@@ -49,13 +50,13 @@ def load_problem(config: Config) -> Problem:
     dataset = None if config.data is None else load_episodes(config.data, config.data_root)
     episodes = [] if dataset is None else list(dataset)
     if config.environment is None:
-        frame_spaces = dataset.infer_spaces()
+        frame_spaces, repeat = dataset.infer_spaces(), None
     else:
         with environment_maker(config)() as environment:
-            frame_spaces = environment.spaces
+            frame_spaces, repeat = environment.spaces, environment.repeat
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
-        check_episode(episode, frame_spaces, config.environment or config.data)
+        check_episode(episode, frame_spaces, config.environment or config.data, repeat)
     return Problem(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
 
 
@@ -102,8 +103,11 @@ def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
         raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
 
 
-def check_episode(episode: Episode, spaces: Spaces, world: str) -> None:
-    """An episode that does not fit the spaces of the environment (or of the dataset itself)."""
+def check_episode(episode: Episode, spaces: Spaces, world: str, repeat: int | None = None) -> None:
+    """An episode that does not fit the spaces of the environment (or of the dataset itself), or how it holds actions.
+
+    `repeat` is the environment's; where it or the episode's is None, nothing is said about it.
+    """
     where = f"The episode {episode.source}" if episode.source else "An episode of the dataset"
     advice = "is this the dataset of another environment?"
     shape, actions = episode.observations.shape[1:], episode.actions
@@ -122,4 +126,10 @@ def check_episode(episode: Episode, spaces: Spaces, world: str) -> None:
         raise ValueError(
             f"{where} has actions {actions.min()}..{actions.max()}, but {world} has {number} (0..{number - 1}); "
             f"{advice}"
+        )
+    if None not in (repeat, episode.repeat) and episode.repeat != repeat:
+        held = spoken_repeat(episode.repeat)
+        raise ValueError(
+            f"{where} was recorded with every action held for {held}, but in {world} it is {repeat}; use "
+            f"--env '{held_id(world, episode.repeat)}', or data that were recorded in {world}"
         )

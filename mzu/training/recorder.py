@@ -59,7 +59,8 @@ class Recorder:
         if evaluates and (step % config.evaluation.period == 0):
             self._evaluation = self.trainer.evaluate(config.evaluation.period_episodes)
             if self.folder is not None:
-                self.folder.save_best(step, self._evaluation.mean, self.trainer.network)
+                network, scale = self.trainer.learner.evaluated_network, self.trainer.player.advantage_scale
+                self.folder.save_best(step, self._evaluation.mean, network, scale)
         figures = {"step": step, "loss": metrics["loss"], "value": metrics["value"]} | self._returns()
         if step % config.run.log_period == 0 or last or self._evaluation is not None:
             self._write(self.row())
@@ -109,7 +110,8 @@ class Recorder:
         for name in self._metrics[0] if self._metrics else ():
             state[f"metrics/{name}"] = np.array([metrics[name] for metrics in self._metrics])
         keep = self.trainer.config.run.keep_checkpoints
-        self.folder.save_checkpoint(self.trainer.steps, state, self.trainer.network, keep)
+        network, scale = self.trainer.learner.evaluated_network, self.trainer.player.advantage_scale
+        self.folder.save_checkpoint(self.trainer.steps, state, network, keep, scale)
 
     def _resume(self, checkpoints: list[int]) -> None:
         # A run that was killed before its first checkpoint begins again, and so does its log.

@@ -7,6 +7,7 @@
     curve.png         the learning curve; beside the runs where several are compared, like result.csv, the table
     checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
     best/             the network with the highest evaluation so far, and which one that was
+    .../scale.json    beside a network: the running scale of its advantages, where `search.improvement` has one
     result.json       the final evaluation
 
 Files appear whole or not at all (`mzu/files.py`); the two logs grow line by line.
@@ -99,8 +100,10 @@ class RunFolder:
                 else:
                     path.unlink()
 
-    def save_checkpoint(self, step: int, state: dict[str, np.ndarray], network: Network, keep: int) -> None:
-        """Writes the state and the network, then removes the oldest checkpoints beyond `keep`."""
+    def save_checkpoint(
+        self, step: int, state: dict[str, np.ndarray], network: Network, keep: int, scale: float | None = None
+    ) -> None:
+        """Writes the state, the network and its scale, then removes the oldest checkpoints beyond `keep`."""
         path = self.path / "checkpoints" / f"{step:08d}"
         if path.exists():
             return
@@ -108,6 +111,8 @@ class RunFolder:
             temporary.mkdir()
             np.savez(temporary / "state.npz", format=FORMAT, **state)
             save_network(network, temporary / "network.keras")
+            if scale is not None:
+                (temporary / "scale.json").write_text(json.dumps(scale) + "\n")
         for old in self.checkpoints()[:-keep]:
             shutil.rmtree(self._checkpoint(old))
 
@@ -128,12 +133,14 @@ class RunFolder:
             raise ValueError(f"{path} was written by another version of mzu; this one reads '{FORMAT}'")
         return state
 
-    def save_best(self, step: int, mean: float, network: Network) -> None:
+    def save_best(self, step: int, mean: float, network: Network, scale: float | None = None) -> None:
         """Keeps the network if its mean return is the highest so far."""
         if mean <= self.best().get("mean", -np.inf):
             return
         # The network first: after a crash between the two the note names an older, lower mean, which is beaten again.
         save_network(network, self.path / "best" / "network.keras")
+        if scale is not None:
+            self._write("best/scale.json", json.dumps(scale) + "\n")
         self._write("best/best.json", json.dumps({"step": step, "mean": mean}) + "\n")
 
     def best(self) -> dict:
@@ -144,6 +151,11 @@ class RunFolder:
     def load_network(self, which: str = "latest") -> Network:
         """The network of the latest checkpoint, of the best evaluation ("best"), or of a learner step ("2000")."""
         return load_network(self.network_file(which))
+
+    def load_scale(self, which: str = "latest") -> float | None:
+        """The running scale that belongs to that network; None where the run has none."""
+        path = self.network_file(which).parent / "scale.json"
+        return float(json.loads(path.read_text())) if path.is_file() else None
 
     def network_file(self, which: str = "latest") -> Path:
         """The file of that network."""

@@ -32,7 +32,8 @@ class PlannedRun(NamedTuple):
 def add_arguments(parser) -> None:
     parser.add_argument("preset", nargs="?", help=f"a name of `mzu presets` (default {DEFAULT})")
     parser.add_argument("--env", metavar="ID",
-                        help="environment: CartPole-v1, dm_control:cartpole-swingup, atari:Pong, catch")  # fmt: skip
+                        help="environment: CartPole-v1, dm_control:cartpole-swingup, atari:Pong, catch; "
+                        "'CartPole-v1?repeat=2' holds every action for two steps")  # fmt: skip
     parser.add_argument("--data", metavar="PATH", help="dataset: a file or folder, embedded:cartpole, rlu:cheetah_run")
     parser.add_argument("--set", action="append", default=[], metavar="SECTION.FIELD=VALUE",
                         help="a setting, such as search.num_simulations=16; may be given several times")  # fmt: skip
@@ -182,8 +183,22 @@ def _train(a_run: PlannedRun, problem) -> bool:
             result |= {"select": config.evaluation.select, **row, **lists}
             ending = f", return {shown(row['mean'])} ({shown(row['low'])} .. {shown(row['high'])})"
         folder.save_result(result)
-    print(f"{name}: {config.learning.training_steps} steps in {minutes} min {seconds} s{ending}", flush=True)
+        print(f"{name}: {config.learning.training_steps} steps in {minutes} min {seconds} s{ending}", flush=True)
+        _report_model(trainer, folder)
     return True
+
+
+def _report_model(trainer, folder) -> None:
+    """The short form of `mzu explain RUN --model`, where a model was searched and there are data to compare it with."""
+    config = trainer.config
+    if config.data is None or config.learning.unroll_steps == 0 or config.learning.policy_loss != "reanalyse":
+        return
+    from mzu.explain.model_report import report_model
+    from mzu.explain.model_text import short_text
+    from mzu.explain.system import open_system
+
+    report = report_model(open_system(trainer), episodes=0, ranked=False)
+    print(f"{short_text(report)}\n  All of it: `mzu explain {shown_path(folder.path)} --model`", flush=True)
 
 
 def _show(bar, row: dict) -> None:

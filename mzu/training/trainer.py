@@ -119,10 +119,14 @@ class Trainer:
         return metrics
 
     def evaluate(self, episodes: int, select: str | None = None) -> Evaluation:
-        """Plays evaluation episodes with the network of the moment."""
+        """Plays evaluation episodes with the network of the moment (`Learner.evaluated_network`)."""
         select = select or self.config.evaluation.select
         make_environment = self.problem.make_environment
-        return evaluate(self.network, self.config, make_environment, episodes, select, seed=self.config.seed)
+        network, settings = (
+            self.learner.evaluated_network,
+            {"seed": self.config.seed, "scale": self.player.advantage_scale},
+        )
+        return evaluate(network, self.config, make_environment, episodes, select, **settings)
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides how the run goes on, as arrays."""
@@ -247,7 +251,7 @@ def new_replay(config: Config, problem: Problem) -> Replay:
         candidates=num_candidates(config, problem.spaces),
         sampled=config.search.num_sampled_actions is not None,
         frame_stack=config.network.frame_stack,
-        following=config.learning.policy_loss == "crr",
+        following=config.learning.policy_loss == "crr" or config.learning.consistency_loss_scale > 0,
     )
 
 

@@ -138,13 +138,16 @@ def test_a_policy_target_without_a_preference_is_flagged():
     assert not sentence(system, 0, 0, "uniform policy")[0]
 
 
-@pytest.mark.parametrize(("unvisited", "flag"), [("lowest", True), ("parent", False)])
-def test_a_search_that_tries_one_of_many_candidates_is_flagged(unvisited, flag):
+@pytest.mark.parametrize(
+    ("first", "unvisited", "flag"), [(False, "lowest", True), (False, "parent", False), (True, "lowest", False)]
+)
+def test_a_search_that_tries_one_of_many_candidates_is_flagged(first, unvisited, flag):
     # Values are high everywhere, so that whatever is tried first looks better than what was never tried.
     system = toy_system(sampled=True)
     settings = ("search.num_sampled_actions=40", "search.num_simulations=6", "search.discount=1")
     model = SeenTable(system.model.next_state, system.model.reward, np.zeros((7, 5)), np.full(7, 50.0))
-    config = system.config.override(*settings, f"search.unvisited_value={unvisited}")
+    settings += (f"search.unvisited_value={unvisited}", f"search.first_evaluations={str(first).lower()}")
+    config = system.config.override(*settings)
     system = dataclasses.replace(system, config=config, model=model, replay=None)
     flagged, says = sentence(system, 0, 1, "tried candidates")
     assert flagged == flag == says.startswith("1 of 5 candidates were tried: the first one took all visits")
@@ -167,15 +170,18 @@ def test_a_value_target_beyond_all_returns_is_flagged():
 
 def test_an_injected_action_that_is_never_visited_is_flagged():
     system = toy_system(sampled=True)
-    rare = system.config.override("search.injected_prior=0.000001")
-    flag, says = sentence(dataclasses.replace(system, config=rare, replay=None), 0, 4, "injected action")
-    assert flag and "0 times" in says
+    for first in (False, True):  # evaluated before the first simulation, it is known, visited or not
+        rare = system.config.override(
+            "search.injected_prior=0.000001", f"search.first_evaluations={str(first).lower()}"
+        )
+        flag, says = sentence(dataclasses.replace(system, config=rare, replay=None), 0, 4, "injected action")
+        assert flag == (not first) and "visited 0 times" in says
     assert not sentence(system, 0, 4, "injected action")[0]
 
 
 def test_a_stored_action_that_is_not_injected_is_flagged():
     class NotInjected(type(toy_system())):
-        def search(self, observation, action, rng, record=False):
+        def search(self, observation, action, rng, record=False, stored_value=None):
             return search(self.model, observation[None], self.config.search, rng, record=record)
 
     system = toy_system(sampled=True)

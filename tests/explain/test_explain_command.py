@@ -119,7 +119,7 @@ def test_records_that_cannot_be_explained(record, tmp_path, capsys):
     old.write_text(json.dumps(json.loads(Path(record).read_text()) | {"format": "mzu explanation 0"}))
     assert main(["explain", str(old)]) == 2
     assert capsys.readouterr().err == (
-        "mzu: The record is 'mzu explanation 0', but this version of mzu reads 'mzu explanation 1'; explain the run "
+        "mzu: The record is 'mzu explanation 0', but this version of mzu reads 'mzu explanation 2'; explain the run "
         "again\n"
     )
     for words in (["--step", "1"], ["--compare", "2"], ["--checkpoint", "2"], ["--serve"]):

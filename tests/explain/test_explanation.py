@@ -14,8 +14,10 @@ from mzu.environments.make import make
 from mzu.episodes.npz import write_npz
 from mzu.explain import lesson
 from mzu.explain.explanation import Explanation, difference, explain_position
+from mzu.explain.page import page_html
 from mzu.explain.system import open_system
 from mzu.learning.losses import unrolled_losses
+from mzu.networks.scalars import inverse_transform, transform
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
@@ -136,14 +138,15 @@ def test_a_trainers_batch_is_explained_as_its_learner_prepares_it(kind, dataset)
 @pytest.mark.parametrize("kind", KINDS)
 def test_backups_add_up_to_the_tree(kind):
     explanation = explain_position(made_system(kind), 0, 3)
-    visits, totals = [1] * 8, list(explanation.tree["raw_value"])
+    visits, totals = [1] * len(explanation.tree["visits"]), list(explanation.tree["raw_value"])
     for simulation in explanation.simulations:
         for step in simulation["backup"]:
             visits[step["node"]] += 1
             totals[step["node"]] += step["return"]
-    assert visits == explanation.tree["visits"]
+    places = [node for node, count in enumerate(explanation.tree["visits"]) if count]  # not of an empty place
+    assert [visits[node] for node in places] == [explanation.tree["visits"][node] for node in places]
     means = [total / count for total, count in zip(totals, visits, strict=True)]
-    assert means == pytest.approx(explanation.tree["value"])
+    assert means == pytest.approx(explanation.tree["value"])  # of an empty place 0
     assert explanation.simulations[-1]["root_value"] == pytest.approx(explanation.result["value"])
     assert sum(explanation.result["visits"]) == 7 == len(explanation.simulations)
 
@@ -309,3 +312,43 @@ def test_a_run_without_checkpoints(tmp_path, dataset):
 def test_the_best_network_has_no_replay(run_folder):
     with pytest.raises(ValueError, match="kept without its replay; choose latest or a learner step"):
         mzu.explain(run_folder, 0, 0, checkpoint="best")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ("search.selection=gumbel", "search.improvement=completed_q"),
+        ("search.improvement=advantage", "search.stored_value=data"),
+        ("search.improvement=one_step", "search.stored_value=data"),
+        ("search.max_depth=1",),
+    ],
+    ids=" ".join,
+)
+def test_every_way_to_search_and_to_improve_can_be_told_and_has_no_flag(kind, settings):
+    explanation = explain_position(made_system(kind, *settings), 0, 3)
+    assert Explanation.from_json(explanation.to_json()) == explanation
+    assert max(map(len, str(explanation).splitlines())) <= 100
+    assert "<svg" in explanation._repr_html_() and "<svg" in page_html(explanation)
+    assert explanation.flags == []
+    told = "stored_value" in explanation.result
+    assert told == ("search.stored_value=data" in settings) == ("what really followed" in str(explanation))
+
+
+@pytest.mark.parametrize("scalar_head", ["categorical", "hl_gauss"])
+def test_finer_and_smooth_heads_are_explained_as_they_are_learned(scalar_head):
+    settings = (f"network.scalar_head={scalar_head}", "network.bins_per_unit=2", "learning.td_steps=0")
+    system = made_system("discrete", *settings)
+    explanation, found = explain_position(system, 0, 2), lesson.look_at(system, 0, 2)
+    batch, targets = found.given
+    predictions, _ = system.losses(batch, targets)
+    heads = system.config.network
+    losses = unrolled_losses(predictions, targets, batch.actions, system.config.learning, False, heads)
+    assert explanation.loss["unweighted"] == pytest.approx(float(np.asarray(losses.total)[0]), rel=1e-5)
+    head = explanation.loss["steps"][0]["value"]
+    categories = np.arange(-10, 11) / 2
+    assert head["bins_per_unit"] == 2
+    assert head["predicted"] == pytest.approx(float(inverse_transform(categories @ head["distribution"])), rel=1e-4)
+    assert categories @ head["target_distribution"] == pytest.approx(float(transform(head["target"])), abs=1e-3)
+    assert (np.array(head["target_distribution"]) > 1e-4).sum() > 2 or scalar_head == "categorical"
+    assert explanation.priority["compared_with"] == pytest.approx(head["predicted"])

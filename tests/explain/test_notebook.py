@@ -10,6 +10,7 @@ from mzu.explain import tables
 from mzu.explain.drawing import tree_svg
 from mzu.explain.explanation import explain_position
 from mzu.explain.notebook import simulation_html
+from mzu.explain.root_drawing import root_svg
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -19,7 +20,7 @@ def explanation(request):
 
 def test_the_summary_has_candidates_tree_and_targets_and_no_script(explanation):
     html = explanation._repr_html_()
-    assert "<script" not in html and tree_svg(explanation) in html
+    assert "<script" not in html and root_svg(explanation) in html and tree_svg(explanation) in html
     for row in tables.candidates_table(explanation).rows:
         assert f"<td>{row[0]}</td><td>{row[1]}</td>" in html
     assert tables.value_sum(explanation.value_target["steps"][0], 2) in html
@@ -37,6 +38,8 @@ def test_without_a_search_there_is_no_tree():
     explanation = explain_position(made_system("discrete", "learning.policy_loss=behaviour_cloning"), 0, 3)
     html = explanation._repr_html_()
     assert "<svg" not in html and "Nothing is searched" in html
+    with pytest.raises(ValueError, match="has no root"):
+        explanation.root_picture()
     with pytest.raises(ValueError, match="no simulations to walk through"):
         explanation.walk()
 
@@ -48,6 +51,7 @@ def test_what_is_stored_as_plain_text_is_one_line(explanation):
 def test_a_picture_is_an_output_of_its_own(explanation):
     assert explanation.tree_picture(3)._repr_svg_() == tree_svg(explanation, 3)
     assert explanation.tree_picture()._repr_svg_() == tree_svg(explanation)
+    assert explanation.root_picture()._repr_svg_() == root_svg(explanation)
 
 
 def test_the_walk_shows_the_tree_and_the_path_of_the_slider(explanation):

@@ -270,12 +270,14 @@ def test_the_candidates_are_those_of_the_root(show, explanation):
     expected = []
     for candidate in explanation.root["candidates"]:
         ratios = candidate.get("pi_over_beta", [])
-        parts = [candidate["proposed"], candidate["shared"], candidate["prior"], candidate["visits"]]
+        parts = [candidate[name] for name in ("proposed", "shared", "prior", "first_q", "visits")]
         q = [] if candidate["q"] is None else [candidate["q"]]
         expected.append([candidate["action"], candidate["drawn"], *ratios, *parts, *q, candidate["policy"]])
     assert rows(browser, "#candidates") == expected
     marked = [candidate for candidate in explanation.root["candidates"] if candidate.get("injected")]
     assert len(marked) == 1 and text(browser, "#candidates").count("injected") == 1
+    label = browser.execute_script("return document.querySelector('#root-picture svg').getAttribute('aria-label')")
+    assert label == f"Prior, Q and improved policy of the root's {len(expected)} candidates"
 
 
 def test_a_simulation_shows_its_scores_its_leaf_and_its_backup(show, explanation):

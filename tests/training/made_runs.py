@@ -34,6 +34,10 @@ TINY = (
     "run.log_period=3",
     "run.checkpoint_period=5",
 )
+OPTIONS = (
+    *("network.scalar_head=hl_gauss", "network.bins_per_unit=2", "learning.consistency_loss_scale=1"),
+    *("learning.max_gradient_norm=0.5", "learning.weight_average=0.8"),
+)
 ONLINE = (*TINY, "environment=identity", "reanalyse.fraction=0.5", "reanalyse.highest_return=1")
 CONTINUOUS = (*TINY, "environment=identity_continuous", "reanalyse.fraction=1", "search.num_sampled_actions=3")
 

@@ -94,6 +94,7 @@ def test_an_unknown_preset_is_refused_with_the_nearest():
         ("Pendulum-v1", True, False),
         ("identity_image", False, True),
         ("atari:Pong", False, True),
+        ("atari:Pong?repeat=2", False, True),
     ],
 )
 def test_any_other_environment_gets_settings_by_its_spaces(id, continuous, image):

@@ -153,6 +153,7 @@ class TwoSteps:
 
 def test_data_without_an_environment_are_learned_from_but_nothing_is_evaluated(capsys, monkeypatch):
     monkeypatch.setattr(trainer, "Trainer", TwoSteps)
+    monkeypatch.setattr(train_command, "_report_model", lambda trainer, folder: None)  # it has no model
     write_data("data.npz", "identity")
     assert main(["train", "--data", "data.npz", "--out", "run"]) == 0
     out = capsys.readouterr().out
@@ -182,6 +183,11 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_a_checkpoint_and_keeps_t
         (["cheetah_offline"], "`mzu collect --recipe cheetah --out cheetah.npz`"),
         (["paper_control"], "neither an environment nor data"),
         (["--env", "identity", "--data", "embedded:catch"], "is this the dataset of another environment?"),
+        (
+            ["swingup_offline", "--env", "dm_control:cartpole-swingup?repeat=4"],
+            "held for 1 step, but in dm_control:cart",
+        ),
+        (["--env", "catch?repeats=2"], "the one option of an id is repeat, as in catch?repeat=4"),
         (["cartpole", "--only", "crr"], "--only chooses among the three runs of an offline preset"),
         (["--set", "learning.policy_loss=crr"], "choose one of them with --only"),
         (["--set", "learning.unroll_steps=0"], "learning.unroll_steps=0 trains no model that could be searched"),

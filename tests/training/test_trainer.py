@@ -1,6 +1,7 @@
 """The same seed gives the same run, however often it is stopped; what cannot work is refused in a sentence."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -10,9 +11,10 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from made_runs import ONLINE, TINY, assert_same_state, tiny_config, train, write_data
+from made_runs import ONLINE, OPTIONS, TINY, assert_same_state, tiny_config, train, write_data
 
 from mzu.config import Config
+from mzu.episodes.npz import read_npz, write_npz
 from mzu.training.problem import load_problem
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
@@ -103,15 +105,15 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(kind, tmp_path):
     assert killed.best() == whole.best()
 
 
+def press_control_c(trainer, row):
+    if trainer.steps == 7:
+        os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_control_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(whole, tmp_path):
     kind, config, folder, state = whole
     if kind == "offline":
         pytest.skip("one kind of run is enough: what is saved is the same as for a killed run")
-
-    def press_control_c(trainer, row):
-        if trainer.steps == 7:
-            os.kill(os.getpid(), signal.SIGINT)
-
     before = signal.getsignal(signal.SIGINT)
     _, finished = train(config, tmp_path / "run", press_control_c)
     assert not finished and RunFolder(tmp_path / "run").checkpoints() == [5, 7]
@@ -120,6 +122,54 @@ def test_control_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(whole, t
     assert finished
     assert_same_state(resumed, state)
     assert log(tmp_path / "run") == log(folder)
+
+
+def test_a_run_with_every_option_on_goes_on_too_and_saves_the_averaged_network(tmp_path):
+    config = tiny_config("offline", tmp_path).override(*OPTIONS)
+    state, _ = train(config, tmp_path / "whole")
+    _, finished = train(config, tmp_path / "stopped", press_control_c)
+    assert not finished
+    resumed, finished = train(config, tmp_path / "stopped")
+    assert finished
+    assert_same_state(resumed, state)
+    assert log(tmp_path / "stopped") == log(tmp_path / "whole")
+    assert_explained(tmp_path / "whole")
+    saved = RunFolder(tmp_path / "whole").load_network().trainable_variables
+    for number, variable in enumerate(saved):
+        np.testing.assert_array_equal(variable.numpy(), state[f"learner/averaged_network/{number}"])
+    assert not np.array_equal(saved[0].numpy(), state["learner/network/0"])
+
+
+def test_the_averaged_network_is_evaluated_and_the_trained_one_is_searched(tmp_path, monkeypatch):
+    evaluated = []
+    monkeypatch.setattr("mzu.training.trainer.evaluate", lambda network, *_, **__: evaluated.append(network))
+    with contextlib.closing(Trainer(tiny_config("offline", tmp_path).override(*OPTIONS))) as trainer:
+        for _ in range(4):
+            trainer.step()
+        trainer.evaluate(1)
+        (network,) = evaluated
+        assert network is trainer.learner.evaluated_network is not trainer.network
+        averaged, trained = network.read_weights(), trainer.network.read_weights()
+        searched = trainer._acting_network.read_weights()
+        name = "representation/first/kernel"
+        np.testing.assert_array_equal(searched[name], trained[name])  # copied every second step
+        assert np.abs(averaged[name] - trained[name]).max() > 1e-3
+
+
+@pytest.mark.parametrize("policy_loss", ["behaviour_cloning", "crr"])
+def test_every_option_goes_with_policies_that_are_not_searched(tmp_path, policy_loss):
+    config = tiny_config("offline", tmp_path).override(*OPTIONS, f"learning.policy_loss={policy_loss}")
+    with contextlib.closing(Trainer(config)) as trainer:
+        losses = [trainer.step()["consistency_loss"] for _ in range(3)]
+    assert all(0 < loss < 4 for loss in losses)
+
+
+def test_without_a_consistency_loss_no_following_observations_are_sampled(tmp_path):
+    with contextlib.closing(Trainer(tiny_config("offline", tmp_path))) as trainer:
+        trainer.step()
+        state = trainer.state()
+    assert state["batch/following_observations"].shape[1] == 0
+    assert not any(name.startswith("learner/averaged_network") for name in state)
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_with_a_new_log(tmp_path):
@@ -145,6 +195,10 @@ def test_the_log_has_a_line_per_period_evaluation_and_end(whole):
 
 def test_every_column_of_the_log_is_explained(whole):
     _, _, folder, _ = whole
+    assert_explained(folder)
+
+
+def assert_explained(folder):
     text = (Path(__file__).parents[2] / "tutorials" / "metrics.md").read_text()
     for name in ("log.csv", "timing.csv"):
         for column in RunFolder(folder).read_log(name)[0]:
@@ -194,10 +248,45 @@ def test_the_dataset_of_another_environment_is_refused(tmp_path, id, of, sentenc
     assert "another environment" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "id, of, held",
+    [
+        ("identity", "identity?repeat=2", "2 steps, but in identity it is 1"),
+        ("identity?repeat=2", "identity", "1 step, but in identity?repeat=2 it is 2"),
+        ("identity?repeat=5", "identity?repeat=2", "2 steps, but in identity?repeat=5 it is 5"),
+    ],
+)
+def test_data_with_actions_held_for_another_time_are_refused(tmp_path, id, of, held):
+    data = write_data(tmp_path / "data.npz", of, episodes=2)
+    settings = (*TINY, f"data={data}", "reanalyse.fraction=1")
+    with pytest.raises(ValueError, match=r"data\.npz, record 0 was recorded with every action held for") as error:
+        load_problem(Config().override(*settings, f"environment={id}"))
+    assert f"held for {held}; use --env '{of}', or data that were recorded in {id}" in str(error.value)
+    assert len(load_problem(Config().override(*settings, f"environment={of}")).episodes) == 2
+    assert len(load_problem(Config().override(*settings)).episodes) == 2  # without an environment nothing contradicts
+
+
+def test_data_that_do_not_say_for_how_long_actions_were_held_are_believed(tmp_path):
+    episodes = [dataclasses.replace(one, repeat=None) for one in read_npz(write_data(tmp_path / "a.npz", "identity"))]
+    write_npz(tmp_path / "b.npz", episodes)
+    config = Config().override(*TINY, "environment=identity?repeat=2", f"data={tmp_path / 'b.npz'}")
+    assert len(load_problem(config.override("reanalyse.fraction=1")).episodes) == 5
+
+
+def test_a_run_plays_with_held_actions_and_goes_on_as_if_nothing_had_happened(tmp_path):
+    config = Config().override(*ONLINE, "environment=identity?repeat=4", "replay.segment_length=2")
+    state, finished = train(config, tmp_path / "whole")
+    assert finished
+    _, finished = train(config, tmp_path / "run", press_control_c)
+    assert not finished
+    resumed, finished = train(config, tmp_path / "run")
+    assert finished
+    assert_same_state(resumed, state)
+
+
 def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
     from mzu.collect import collect
     from mzu.environments.make import make
-    from mzu.episodes.npz import write_npz
 
     write_npz(tmp_path / "data.npz", collect(make("identity", size=6), "random", 3))
     # The same shape of observations, but only two actions.
