@@ -11,8 +11,8 @@
 #
 # | | |
 # |---|---|
-# | **You will build** | candidates drawn from a categorical and from a Gaussian policy, their priors, the policy target and its gradient by hand |
-# | **Lives in** | `mzu/search/sampled_actions.py` (proposals), `mzu/search/randomness.py` (the draws), `mzu/search/kernels.py` (`value_term`), `mzu/learning/losses.py` (`policy_losses`); the plain form is in `mzu/search/reference.py` |
+# | **You will build** | candidates drawn from a categorical and from a Gaussian policy, their priors, the first evaluations of the root's candidates, the policy target and its gradient by hand |
+# | **Lives in** | `mzu/search/sampled_actions.py` (proposals), `mzu/search/randomness.py` (the draws), `mzu/search/kernels.py` (`value_term`, `attach_first`), `mzu/learning/losses.py` (`policy_losses`); the plain form is in `mzu/search/reference.py` and `mzu/search/reference_candidates.py` |
 # | **Takes** | about a minute to run on two cores; an hour and a half to work through |
 # | **You need** | notebook 03 (pUCT, visits); the density of a Gaussian, expectations |
 #
@@ -37,7 +37,9 @@ import numpy as np
 from mzu.config import SearchConfig
 from mzu.networks.model import GaussianPolicy, TabularModel
 from mzu.search import reference
-from mzu.search.search import search
+from mzu.search.history import prefix
+from mzu.search.kernels import SAMPLED_GAUSSIAN
+from mzu.search.search import make_settings, search
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -342,7 +344,8 @@ assert abs(at_the_bound[-1] - MASS) > 0.1
 #
 # A search draws all its random numbers before it starts (`mzu/search/randomness.py`), so that it is a
 # plain function of arrays. We draw the same ones in the same order: noise for the root, then a seed for
-# a second generator, which makes the uniforms or normals of every node.
+# a second generator, which makes the uniforms or normals of every node. (`first_evaluations=False` in the settings
+# means that a candidate is evaluated when a simulation takes it, as in notebook 03. Section 7 changes that.)
 
 
 # %%
@@ -374,7 +377,8 @@ tables = TabularModel(
     logits=world.normal(size=(6, 41)), value=world.normal(size=6),
 )
 categorical = SearchConfig(
-    num_simulations=30, num_sampled_actions=8, sampling_temperature=2.0, dirichlet_fraction=0.0
+    num_simulations=30, num_sampled_actions=8, sampling_temperature=2.0, dirichlet_fraction=0.0,
+    first_evaluations=False,
 )
 result = search(tables, [0], categorical, np.random.default_rng(7), record=True)
 uniforms = draw(np.random.default_rng(7), categorical, (1, 31, 8), gaussian=False)
@@ -400,35 +404,37 @@ class OneStep:
     """One action, one reward, best at 0.5 in every dimension; then the world ends.
 
     mean, scale  [D], or [B, D] for a policy of its own in each row
-    hidden       [B, 1]: how many actions were taken
+    hidden       [B, 2]: how many actions were taken, and the row, which has the policy
     """
 
     def __init__(self, mean, scale):
-        self.mean, self.scale = np.asarray(mean, float), np.asarray(scale, float)
+        self.mean = np.atleast_2d(np.asarray(mean, float))
+        self.scale = np.atleast_2d(np.asarray(scale, float))
 
-    def policy(self, batch):
-        shape = (batch, self.mean.shape[-1])
-        return GaussianPolicy(np.broadcast_to(self.mean, shape), np.broadcast_to(self.scale, shape))
+    def policy(self, hidden):
+        rows = hidden[:, 1].astype(int)
+        return GaussianPolicy(self.mean[rows], self.scale[rows])
 
     def initial(self, observations):
-        batch = len(observations)
+        rows = np.arange(len(observations)) % len(self.mean)
+        hidden = np.column_stack([np.zeros(len(rows)), rows])
         value = 1 - (((self.mean - BEST) ** 2 + self.scale**2) / 1.5**2).mean(axis=-1)
-        return np.zeros((batch, 1)), self.policy(batch), np.broadcast_to(value, (batch,))
+        return hidden, self.policy(hidden), value[rows]
 
     def recurrent(self, hidden, actions):
-        batch = len(hidden)
         rewards = np.where(hidden[:, 0] == 0, reward(actions).mean(axis=1), 0.0)
-        return hidden + 1, rewards, self.policy(batch), np.zeros(batch)
+        return hidden + np.array([1, 0]), rewards, self.policy(hidden), np.zeros(len(hidden))
 
 
 def same_proposals(model, temperature, dimensions):
     """A library search, its normals, and a check of every node against our own proposals."""
     config = SearchConfig(num_simulations=30, discount=1.0, num_sampled_actions=8,
-                          sampling_temperature=temperature, dirichlet_fraction=0.0)
+                          sampling_temperature=temperature, dirichlet_fraction=0.0,
+                          first_evaluations=False)
     result = search(model, [0], config, np.random.default_rng(7), record=True)
     normals = draw(np.random.default_rng(7), config, (1, 31, 8, dimensions), gaussian=True)
     for node in range(31):
-        ours = propose_gaussian(model.mean, model.scale, normals[0, node], temperature)
+        ours = propose_gaussian(model.mean[0], model.scale[0], normals[0, node], temperature)
         theirs = candidates_of(result.tree, node)
         assert np.array_equal(ours[0], theirs[0])
         assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0)
@@ -468,15 +474,16 @@ assert math.isclose(root.value, result.value[0], rel_tol=1e-12)
 #
 # Everything is right, and yet look at that row of visits: one candidate has them all. Again with the numbers
 # of DM Control: one dimension, $K = 20$ candidates, 32 simulations, policy $\mu = -0.3$, $\sigma = 0.4$,
-# temperature 1. (The seed is one whose first draw is an ordinary one; averages over many draws follow in section 7.)
+# temperature 1. (The seed is one whose first draw is an ordinary one; averages over many draws follow in section 8.)
 
 # %%
 bandit = OneStep([-0.3], [0.4])
 
 
-def settings(unvisited_value, candidates=20, simulations=32):
+def settings(unvisited_value, candidates=20, simulations=32, first=False):
     return SearchConfig(num_simulations=simulations, discount=1.0, num_sampled_actions=candidates,
-                        dirichlet_fraction=0.0, unvisited_value=unvisited_value)
+                        dirichlet_fraction=0.0, unvisited_value=unvisited_value,
+                        first_evaluations=first)
 
 
 lowest = search(bandit, [0], settings("lowest"), np.random.default_rng(27), record=True)
@@ -554,6 +561,8 @@ def picture(ax, result, best, title):
     ax.set(xlabel="action a", ylabel="prior density", ylim=(0, 1.75), title=title)
     visits = ax.twinx()
     visits.grid(False)
+    ax.set_zorder(1)  # candidates and density stay visible in front of the bars
+    ax.patch.set_visible(False)
     visits.bar(result.actions[0, :, 0], result.visits[0], width=0.03, color="C1", alpha=0.8)
     ax.plot(result.actions[0, :, 0], np.full(result.actions.shape[1], 0.02), "|", color="C0",
             markersize=14, markeredgewidth=2, label="candidates")
@@ -578,76 +587,203 @@ plt.show()
 assert (parent.visits[0] > 0).sum() > 15
 
 # %% [markdown]
-# On the right nearly every candidate was tried, and those near the best action were tried again. That is
+# On the right every candidate was tried, and those near the best action were tried again. That is
 # the policy improvement as a picture: the prior's bell on the left, the visits' weight to its right.
 #
 # **What it did to learning** in this project, measured on `cartpole_swingup` of dm_control, trained online,
-# with 20 candidates and 32 simulations: with `lowest` the policy collapsed to one action, and the return
-# was 70 after 4,000 learner steps. With `parent` it was 222 and rising after 3,000. All rewards there
-# are between 0 and 1, so that values are positive. Where they are negative the search does leave the first
-# candidate, but not by much (exercise 4). Noise at the root, switched off here, does not cure it (exercise 5).
-# `lowest` is MuZero's rule and the default of `SearchConfig`; the online presets with continuous actions
-# set `parent` (`tutorials/deviations_and_choices.md`, number 34).
+# with 20 candidates and 32 simulations, each candidate evaluated when it was taken: with `lowest` the policy
+# collapsed to one action, and the return was 70 after 4,000 learner steps. With `parent` it was 222 and
+# rising after 3,000. All rewards there are between 0 and 1, so that values are positive. Where they are
+# negative the search does leave the first candidate, but not by much (exercise 4). Noise at the root, switched
+# off here, does not cure it (exercise 5). `lowest` is MuZero's rule and the default of `SearchConfig`; the online
+# presets with continuous actions set `parent` (`tutorials/deviations_and_choices.md`, number 34).
 #
-# ## 7. How good is the improved policy?
+# ## 7. Evaluate all candidates first
 #
-# We know the best action, so we can ask what acting by the visits is worth, on average over many draws
-# of candidates. Every row of a batch draws its own, so one call does them all. No search can be better
-# than the best of its $K$ candidates (dotted, on average).
+# `parent` guesses better. But why guess? The candidates of the root are few, and they are known before the first
+# simulation. Sampled MuZero (appendix A) evaluates *all* of them then: one call of the model with $K$ actions. Each
+# candidate gets its reward $r$ and a node with the value $v$, so pUCT knows its $Q = r + \gamma v$, and the range
+# that normalises values holds all $K$ of them from the start. What it does not get is a visit. Visits are the policy
+# target, and an evaluation that every candidate gets alike says nothing about which one is better.
+
+
+# %%
+def evaluate_first(model, root, normals, config):
+    """All candidates of the root in one batch: child, reward and value of each edge; no visits."""
+    hidden = np.repeat(root.hidden[None], len(root.edges), axis=0)
+    actions = np.stack([edge.action for edge in root.edges])
+    hidden, rewards, policy, values = model.recurrent(hidden, actions)
+    for k, edge in enumerate(root.edges):
+        below = propose(np.stack([policy.mean[k], policy.scale[k]]), normals[k + 1],
+                        config.sampling_temperature)
+        edge.reward = rewards[k]
+        edge.child = reference.Node(k + 1, hidden[k], values[k], values[k], below)
+    q = rewards + config.discount * values
+    return [q.min(), q.max()]  # the bounds of the tree before the first simulation
+
+
+def simulate(model, root, normals, config, bounds, index):
+    """One simulation, as ever; its node has number `index`."""
+    path, node = [], root
+    while node is not None:
+        edge = reference.best_edge(node, bounds, config)
+        path.append((node, edge))
+        node = edge.child
+    node = reference.evaluate(model, path[-1][0], edge, index, propose, normals[index], config)
+    reference.backup(path, node.raw_value, bounds, config.discount)
+
+
+config = settings("lowest", first=True)
+normals = draw(np.random.default_rng(27), config, (1, 1 + 20 + 32, 20, 1), gaussian=True)[0]
+hidden, policy, value = bandit.initial([0])
+edges = propose(np.stack(policy, axis=1)[0], normals[0], config.sampling_temperature)
+root = reference.Node(0, hidden[0], value[0], value[0], edges)
+bounds = evaluate_first(bandit, root, normals, config)
+known = np.array([edge.q(config.discount) for edge in root.edges])
+print("Q of the 20 candidates:", known)
+print("visits of the candidates:", sum(edge.visits for edge in root.edges),
+      "  visits of the root:", root.visits)
+
+# %% [markdown]
+# The library's search, and its tree as it was before the first simulation (`prefix`). The candidates are nodes 1 to 20;
+# simulation $s$ will create node $20 + s + 1$. Draws that were merged at a bound would leave a place empty; here none is.
+
+# %%
+first = search(bandit, [0], config, np.random.default_rng(27), record=True)
+before = prefix(first.tree, make_settings(config, SAMPLED_GAUSSIAN, 20, first=20), 0)
+library = before.edges[0, 0]
+assert np.array_equal(first.actions, lowest.actions)  # the same seed, the same candidates
+assert first.tree.first == 20 and first.tree.nodes.shape[1] == 1 + 20 + 32
+assert library["child"].tolist() == [edge.child.index for edge in root.edges] == list(range(1, 21))
+assert np.allclose(library["reward"], [edge.reward for edge in root.edges], rtol=1e-12, atol=0)
+assert library["value"].tolist() == [edge.child.value for edge in root.edges]
+assert library["visits"].sum() == sum(edge.visits for edge in root.edges) == 0
+assert np.allclose(before.bounds[0], bounds, rtol=1e-12, atol=0)
+
+for index in range(21, 53):
+    simulate(bandit, root, normals, config, bounds, index)
+assert [edge.visits for edge in root.edges] == list(first.visits[0])
+assert math.isclose(root.value, first.value[0], rel_tol=1e-12)
+print("visits without:", *lowest.visits[0])
+print("visits with   :", *first.visits[0], "  (ours and the library's)")
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(11, 4))
+panels = (("without", lowest), ("with", first))
+for ax, (name, result) in zip(axes, panels, strict=True):
+    mean = picture(ax, result, BEST, f"{name} first evaluations, unvisited_value=lowest")
+    expected = (result.policy[0] * reward(result.actions[0, :, 0])).sum()
+    tried = (result.visits[0] > 0).sum()
+    print(f"{name:7} first evaluations: {tried:2} of 20 candidates visited, "
+          f"mean action {mean:.2f}, expected reward {expected:.3f}")
+axes[0].legend(fontsize=8, loc="upper left")
+plt.show()
+same = search(bandit, [0], settings("parent", first=True), np.random.default_rng(27))
+assert np.array_equal(same.visits, first.visits)
+
+# %% [markdown]
+# The same candidates, the same seed, the same rule for the unvisited. Without, the first candidate was compared with
+# what lies below it on its own path, never with its alternatives. With, the visits are where the reward is, and a
+# candidate that is known to be bad gets none. Whether `lowest` or `parent` makes no difference to this search any more:
+# no candidate of its root is unknown. Below the root, where nothing is evaluated in advance, the rule still counts.
+#
+# **What it costs:** $K$ more evaluations, 52 in the place of 32. But they are one call of the model with a batch of
+# 20, and a batch is cheaper than as many calls in a row. One could also spend them on 20 more simulations. On average
+# over many draws of candidates:
 
 # %%
 ROWS = 32 if FAST else 512
-SIMULATIONS = [4, 8, 16, 32, 64, 128]
-NUM_CANDIDATES = {3: "v", 10: "o", 20: "s", 50: "^"}
 
 
-def value_of_search(unvisited_value, candidates, simulations):
-    """Expected reward: of an action drawn by visits, the most visited one, the best candidate."""
-    config = settings(unvisited_value, candidates, simulations)
+def search_many(config):
+    """ROWS searches, each with its own candidates: how many of them are visited, and the reward."""
     result = search(bandit, np.zeros(ROWS), config, np.random.default_rng(0))
     rewards = np.where(result.prior > 0, reward(result.actions[..., 0]), -np.inf)
     most_visited = rewards[np.arange(ROWS), result.visits.argmax(axis=1)]
     drawn = (result.policy * reward(result.actions[..., 0])).sum(axis=1)
-    return drawn.mean(), most_visited.mean(), rewards.max(axis=1).mean()
+    visited = (result.visits > 0).sum(axis=1)
+    return np.mean([drawn, most_visited, rewards.max(axis=1), visited], axis=1)
 
 
-figure, axes = plt.subplots(1, 3, figsize=(12.5, 4), sharey=True)
+print("                    evaluations   visited of 20   reward: by visits   most visited")
+spent = {}
+for mode, simulations, is_first in (("lowest", 32, False), ("lowest", 52, False),
+                                    ("parent", 32, False), ("parent", 52, False),
+                                    ("lowest", 32, True)):
+    name = "first evaluations" if is_first else mode
+    spent[name, simulations] = row = search_many(settings(mode, 20, simulations, is_first))
+    evaluations = simulations + 20 * is_first
+    print(f"{name:18} {evaluations:12} {row[3]:15.1f} {row[0]:19.3f} {row[1]:14.3f}")
+ours = spent["first evaluations", 32]
+assert ours[0] > max(spent[name, 52][0] for name in ("lowest", "parent")) + 0.05
+assert spent["lowest", 52][3] < 2 < ours[3]
+
+# %% [markdown]
+# With the same number of evaluations the first evaluations are ahead. They are on wherever actions are sampled
+# (`search.first_evaluations`; leave it unset). Where all actions are candidates they are off, as in MuZero.
+#
+# ## 8. How good is the improved policy?
+#
+# We know the best action, so we can ask what acting by the visits is worth, for more candidates and more simulations.
+# Every row of a batch draws its own candidates, so one call does them all. No search can be better
+# than the best of its $K$ candidates (dotted, on average).
+
+# %%
+SIMULATIONS = [4, 8, 16, 32, 64, 128]
+NUM_CANDIDATES = {3: "v", 10: "o", 20: "s", 50: "^"}
+WAYS = {"lowest": ("lowest", False), "parent": ("parent", False), "first": ("lowest", True)}
+TITLES = {"lowest": "without, lowest", "parent": "without, parent", "first": "first evaluations"}
+
 table = {}
-panels = [("lowest", 0, "lowest: drawn by visits"), ("parent", 0, "parent: drawn by visits"),
-          ("parent", 1, "parent: most visited")]
-for mode in ("lowest", "parent"):
+for way, (mode, is_first) in WAYS.items():
     for count in NUM_CANDIDATES:
-        rows = [value_of_search(mode, count, simulations) for simulations in SIMULATIONS]
-        table[mode, count] = np.array(rows)
-for ax, (mode, column, title) in zip(axes, panels, strict=True):
-    for colour, (count, marker) in enumerate(NUM_CANDIDATES.items()):
-        rows = table[mode, count]
-        ax.semilogx(SIMULATIONS, rows[:, column], marker + "-", color=f"C{colour}", base=2,
-                    label=f"K = {count}")
-        ax.axhline(rows[:, 2].mean(), color=f"C{colour}", linestyle=":")
-    ax.axhline(bandit.initial([0])[2][0], color="black", label="the policy")
-    ax.set(xlabel="simulations", title=title)
-axes[0].set(ylabel="expected reward")
-axes[0].legend(fontsize=8)
+        rows = [search_many(settings(mode, count, n, is_first)) for n in SIMULATIONS]
+        table[way, count] = np.array(rows)
+figure, axes = plt.subplots(2, 3, figsize=(12.5, 7), sharey=True, sharex=True)
+for row, kind in enumerate(("drawn by visits", "most visited")):
+    for ax, way in zip(axes[row], WAYS, strict=True):
+        for colour, (count, marker) in enumerate(NUM_CANDIDATES.items()):
+            rows = table[way, count]
+            ax.semilogx(SIMULATIONS, rows[:, row], marker + "-", color=f"C{colour}", base=2,
+                        label=f"K = {count}")
+            ax.axhline(rows[:, 2].mean(), color=f"C{colour}", linestyle=":")
+        ax.axhline(bandit.initial([0])[2][0], color="black", label="the policy")
+        ax.set(title=f"{TITLES[way]}: {kind}")
+    axes[row, 0].set(ylabel="expected reward")
+for ax in axes[1]:
+    ax.set_xticks(SIMULATIONS, [str(n) for n in SIMULATIONS])
+    ax.set(xlabel="simulations")
+axes[0, 0].legend(fontsize=8)
 plt.show()
 
-for mode in ("lowest", "parent"):
-    print(f"{mode}: K = 20, 32 simulations, most visited: {table[mode, 20][3, 1]:.3f}")
+for way in WAYS:
+    print(f"{TITLES[way]:17}: K = 20, 32 simulations, by visits {table[way, 20][3, 0]:.3f}, "
+          f"most visited {table[way, 20][3, 1]:.3f}")
 assert table["parent", 20][3, 1] > table["lowest", 20][3, 1] + 0.1
+assert table["first", 20][3, 0] > table["parent", 20][3, 0] + 0.1
 if not FAST:
     gain = table["parent", 20][3] - bandit.initial([0])[2][0]
     assert gain[0] < gain[1] / 2
     assert table["parent", 20][-1, 0] > table["parent", 3][-1, 0]  # more candidates, higher ceiling
     assert table["parent", 3][1, 0] > table["parent", 50][1, 0]  # but they want simulations
+    for count in (20, 50):  # first evaluations: 4 simulations suffice, and more spread the visits
+        drawn, most_visited, ceiling, _ = table["first", count].T
+        assert np.all(ceiling - most_visited < 0.01)
+        assert drawn[0] > drawn[-1]
 
 # %% [markdown]
-# Two limits pull against each other. The *ceiling* is the best candidate: with $K = 3$ it is low, and no
-# number of simulations helps. The *work* is telling candidates apart: with $K = 50$ and 8 simulations
+# Without first evaluations two limits pull against each other. The *ceiling* is the best candidate: with $K = 3$ it is
+# low, and no number of simulations helps. The *work* is telling candidates apart: with $K = 50$ and 8 simulations
 # most have not been tried. Where the simulations just suffice to try each once, the visits are almost
-# flat, and a draw from them gains less than half of what the most visited action does ($K = 20$, 32
+# flat, and a draw from them gains less than half of what the most visited action does (`parent`, $K = 20$, 32
 # simulations). With `lowest`, small $K$ escapes: $K = 3$ soon, $K = 10$ after 64 simulations, $K = 20$ not at all in
 # this picture. $K = 50$ even starts below the policy. Of fifty draws about two are clipped to $-1$; merged they
 # have the largest prior, are tried first, and pay nothing.
+#
+# With first evaluations the work is done before the first simulation, and the most visited action is nearly the best
+# candidate from 4 simulations on. The visits of 20 and 50 candidates even become *worse* with more simulations. That is
+# this world's doing: after one step there is nothing more to find out, and pUCT's exploration, which grows
+# with $\sqrt N$, spreads the visits.
 #
 # **Two steps.** Does it work deeper in the tree, where candidates are sampled too? A world with a trap: the
 # first action pays most at $0.6$, but what is far from $-0.2$ must be paid for in the second step,
@@ -687,38 +823,49 @@ class TwoStep:
 
 
 density = [NormalDist(0.6, 0.4).pdf(a) for a in line]
-config = settings("parent", simulations=200)
+config = settings("lowest", simulations=200, first=True)
 result = search(TwoStep(), [0], config, np.random.default_rng(4))
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
 picture(left, result, 0.2, "Two steps, first action: 20 candidates, 200 simulations")
 left.axvline(0.6, color="black", linestyle=":", label="best for the first reward alone")
 left.legend(fontsize=8, loc="upper left")
-for count, style in ((5, "o-"), (20, "s--")):
-    means = []
+curves = {}
+for name, count, mode, is_first, style in (
+    ("K = 20, without, lowest", 20, "lowest", False, "v:"),
+    ("K = 20, without, parent", 20, "parent", False, "^-."),
+    ("K = 5, first evaluations", 5, "lowest", True, "o-"),
+    ("K = 20, first evaluations", 20, "lowest", True, "s--"),
+):
+    curves[name] = []
     for simulations in (10, 20, 50, 100, 200):
-        config = settings("parent", count, simulations)
+        config = settings(mode, count, simulations, is_first)
         batch = search(TwoStep(), np.zeros(ROWS), config, np.random.default_rng(0))
-        means.append((batch.policy * batch.actions[..., 0]).sum(axis=1).mean())
-    right.semilogx((10, 20, 50, 100, 200), means, style, label=f"K = {count}")
+        curves[name].append((batch.policy * batch.actions[..., 0]).sum(axis=1).mean())
+    right.semilogx((10, 20, 50, 100, 200), curves[name], style, label=name)
 clipped_mean = np.clip(0.6 + 0.4 * np.random.default_rng(0).standard_normal(10**6), -1, 1).mean()
 right.axhline(clipped_mean, color="black", label="the policy's mean action, clipped")
 right.axhline(0.2, color="C5", linestyle="--", label="best action")
-right.set(xlabel="simulations", ylabel="mean first action by visits", ylim=(0, 0.62),
+right.set(xlabel="simulations", ylabel="mean first action by visits", ylim=(0, 1.35),
           title=f"Mean over {ROWS} searches")
 right.set_xticks([10, 20, 50, 100, 200], ["10", "20", "50", "100", "200"])
 right.minorticks_off()
-right.legend(fontsize=8, loc="lower left")
+right.legend(fontsize=8, loc="upper right", ncols=2)
 plt.show()
 most_visited = result.actions[0, result.visits[0].argmax(), 0]
 print(f"most visited first action: {most_visited:.2f}")
-assert means[-1] < clipped_mean - 0.15
+for name, means in curves.items():
+    print(f"{name:26}", *(f"{mean:.2f}" for mean in means))
+assert curves["K = 20, first evaluations"][-1] < clipped_mean - 0.15
+assert min(curves["K = 20, without, lowest"]) > clipped_mean
 assert abs(most_visited - 0.2) < abs(most_visited - 0.6)
 
 # %% [markdown]
-# The policy was perfect for the first reward; the search moves it towards 0.2, because the candidates
-# of the second step are part of its tree.
+# The policy was perfect for the first reward; the search moves it towards 0.2, because the value of the second step
+# is part of what it compares. Without first evaluations and with `lowest` it goes the wrong way: the draws that are clipped
+# to 1 are merged, have the largest prior, are tried first and keep the visits. With first evaluations of 20 candidates, ten
+# simulations come close to 0.2; more of them spread the visits, as in the bandit.
 #
-# ## 8. The policy target
+# ## 9. The policy target
 #
 # The visits are shares over $K$ actions that happened to be drawn. What does the network learn from that?
 # The appendix "Policy Representation": maximise "the log-likelihood of each searched action sample, weighted by
@@ -799,7 +946,7 @@ assert math.isclose(float(loss[0, 0]), policy_loss(*start, actions, weights), re
 assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4)
 
 # %% [markdown]
-# ## 9. The circle closed, in small
+# ## 10. The circle closed, in small
 #
 # Search, learn, search again. The best fit of a Gaussian to weighted actions needs no small steps: set both
 # derivatives to zero, and $\mu = \sum_k \pi_k a_k$, $\sigma^2 = \sum_k \pi_k (a_k - \mu)^2$. We go a fifth of the way
@@ -808,14 +955,14 @@ assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4)
 
 
 # %%
-def learn(unvisited_value, rounds=80, agents=8, searches=4):
+def learn(config, rounds=80, agents=8, searches=4):
     """Means and scales [rounds + 1, agents] of agents that learn from their own searches."""
     rng = np.random.default_rng(0)
     mean, variance = np.full(agents, -0.3), np.full(agents, 0.4**2)
     means, scales = [mean], [np.sqrt(variance)]
     for _ in range(rounds):
         rows = [np.repeat(x, searches)[:, None] for x in (mean, np.sqrt(variance))]
-        result = search(OneStep(*rows), np.zeros(agents * searches), settings(unvisited_value), rng)
+        result = search(OneStep(*rows), np.zeros(agents * searches), config, rng)
         actions = result.actions[..., 0].astype(float).reshape(agents, -1)
         weights = result.policy.reshape(agents, -1) / searches
         fit = (weights * actions).sum(axis=1)
@@ -829,27 +976,34 @@ def learn(unvisited_value, rounds=80, agents=8, searches=4):
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4))
 ends = {}
-for mode, style, colour in (("lowest", "--", "C1"), ("parent", "-", "C0")):
-    means, scales = learn(mode, rounds=20 if FAST else 80)
-    ends[mode] = means[-1], scales[-1]
+for way, style, colour in (("lowest", "--", "C1"), ("parent", "-.", "C5"), ("first", "-", "C0")):
+    mode, is_first = WAYS[way]
+    means, scales = learn(settings(mode, first=is_first), rounds=20 if FAST else 80)
+    ends[way] = means[-1], scales[-1]
     axes[0].plot(means, style, color=colour)
     axes[1].semilogy(scales, style, color=colour)
-    axes[1].plot([], [], style, color=colour, label=f"unvisited_value={mode}")
-    print(f"{mode}: mean actions at the end {means[-1]}")
+    axes[1].plot([], [], style, color=colour, label=TITLES[way])
+    print(f"{TITLES[way]:17}: mean actions at the end {means[-1]}")
+    near = np.flatnonzero(np.all(np.abs(means - BEST) < 0.1, axis=1))
+    print(f"{'':17}  all eight within 0.1 of the best action:",
+          f"first after {near[0]} rounds" if len(near) else "never")
 axes[0].axhline(BEST, color="black", linestyle=":")
 axes[0].set(xlabel="rounds", ylabel="mean of the policy",
             title="Eight agents: where they go (dotted: the best action)")
 axes[1].set(xlabel="rounds", ylabel="scale of the policy", title="How sure they are")
+axes[1].set_yticks([0.02, 0.05, 0.1, 0.2, 0.4], ["0.02", "0.05", "0.1", "0.2", "0.4"])
+axes[1].minorticks_off()
 axes[1].legend(loc="lower left")
 plt.show()
 if not FAST:
     assert np.all(np.abs(ends["parent"][0] - BEST) < 0.1)
+    assert np.all(np.abs(ends["first"][0] - BEST) < 0.1)
     assert np.abs(ends["lowest"][0] - BEST).max() > 0.3
     assert ends["lowest"][1].max() < 0.1  # no longer able to find anything better
 
 # %% [markdown]
-# With `parent` all eight end at the best action. With `lowest` each agent is trained towards draws
-# from its own policy. That teaches nothing about the reward. But four draws vary less about
+# With `parent` all eight end at the best action, and with first evaluations too. With `lowest` alone each agent is
+# trained towards draws from its own policy. That teaches nothing about the reward. But four draws vary less about
 # their own mean than about the policy's, by a quarter on average, and a fifth of that is 5% of the
 # variance in every round: $0.95^{80} = 0.017$, so the scale falls to an eighth. The policy narrows wherever
 # it happens to be, and in the end proposes nearly the same action twenty times: a small picture of the collapse
@@ -861,6 +1015,8 @@ if not FAST:
 #
 # * **Compiled proposals for batches** (`mzu/search/sampled_actions.py`), at every node, in the memory of
 #   the tree: the normals wait in the places of the actions that they will become.
+# * **First evaluations for batches**: the candidates of all roots in one call of the model (`mzu/search/search.py`,
+#   `mzu/search/batch.py`).
 # * **Legal actions** at the root of a categorical search: they are masked before $\pi$ and $\beta$.
 # * **Root noise** over the candidates that exist: `search.dirichlet_fraction`.
 # * **A floor**: a prior never becomes exactly 0 by underflow, since 0 says that there is no candidate.
@@ -875,8 +1031,9 @@ if not FAST:
 #   and spread vanish as $K$ grows. With $\tau = 1$ it is the share of the draws.
 # * For a Gaussian, $\beta$ is $\sqrt\tau$ times as wide, and $\pi/\beta = \tau^{D/2} e^{\lVert n\rVert^2(1-\tau)/2}$. It is
 #   taken where the draw fell, before clipping; equal actions are merged.
-# * More candidates raise the ceiling and need more simulations. Where unvisited candidates count as the
-#   lowest value, a search with many equal candidates and positive values tries only one.
+# * Where unvisited candidates count as the lowest value, a search with many equal candidates and positive values
+#   tries only one. So all candidates of the root are evaluated first: their values are known, and they have no visits.
+# * That costs $K$ evaluations in one batch. Without it, more candidates raise the ceiling and need more simulations.
 # * The policy learns by weighted log-likelihood: the mean moves to the visited actions.
 #
 # ## Exercises
@@ -893,11 +1050,12 @@ if not FAST:
 #    Derive the mean prior of the action 1 for mean 0.7, scale 0.5, $\tau = 4$, and compare with the
 #    right one. For which $\tau$ does the bug not show?
 # 4. **Costs instead of rewards.** Subtract 1 from the reward (and the value) of `OneStep`, so that the best action
-#    pays 0 and all others less. How many candidates does a search with `lowest` try now, and why does a mere
-#    constant matter? And with `parent`?
+#    pays 0 and all others less. How many candidates does a search with `lowest` and without first evaluations try
+#    now, and why does a mere constant matter? And with `parent`? And with first evaluations?
 # 5. **Does noise help?** Switch on the root noise of the library's default (fraction 0.25, alpha 0.25) in the
-#    bandit of section 6 with `lowest`. How many of 20 candidates are tried in 32 simulations, and how
-#    good is the most visited action compared with `parent` without noise?
+#    bandit of section 6 with `lowest` and without first evaluations. How many of 20 candidates are tried in 32
+#    simulations, and how good is the most visited action compared with `parent`, and with first evaluations, without
+#    noise?
 # 6. **Higher dimensions.** Search `OneStep` with mean $-0.3$ and scale 0.4 in $D = 1, 4, 16$ dimensions with
-#    20 candidates, 64 simulations and `parent`. How much of the way from the policy's reward to 1 does
+#    20 candidates, 64 simulations and first evaluations. How much of the way from the policy's reward to 1 does
 #    the most visited action make? Would more simulations help?
