@@ -42,6 +42,23 @@ CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 EXPLORING = ("search.unvisited_value=parent",)
 # Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
 FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
+# What held on data of other agents, over seeds and tasks (tutorials/steady_learning.md): values as plain numbers, which
+# rank actions better than categories do, and searches that stay where the model is good.
+STEADY = (
+    "network.scalar_head=regression",
+    "learning.unroll_steps=10",
+    "search.max_depth=2",
+)
+# Where actions are sampled: a target moves by how much better a candidate is, and three quarters of the prior lie on
+# the stored action, which is judged by what really followed it.
+STEADY_SAMPLED = (
+    *CONTINUOUS,
+    "search.improvement=advantage",
+    "search.advantage_temperature=0.5",
+    "search.advantage_clip=5",
+    "search.injected_prior=0.75",
+    "search.stored_value=data",
+)
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
     "network.width=16",

@@ -204,10 +204,34 @@ IMPROVEMENT = Experiment(
     note="The runs of `overall`.",
 )  # fmt: skip
 
+EVERY_WAY = (POLICY, VALUE, *(Measure("search", simulations=count) for count in (16, 50, 200)))
+
+AGENTS = Experiment(
+    name="agents",
+    title="Data of other agents: is search worth its time?",
+    mirrors='tables "ablations of action selection and training loss" (section "MuZero Unplugged") and "Results for DM '
+            'Control benchmark from RL Unplugged", with one set of settings',
+    tasks=("agents_cartpole", "agents_swingup", "agents_cheetah", "agents_walker"),
+    variants=_methods(behaviour_cloning=(POLICY,), crr=(POLICY,), unplugged=EVERY_WAY),
+    claims=(
+        Claim("Unplugged by policy is above CRR", _side("unplugged", POLICY), _side("crr", POLICY)),
+        Claim("Unplugged by policy is above behaviour cloning",
+              _side("unplugged", POLICY), _side("behaviour_cloning", POLICY)),
+        Claim("Search with 50 simulations is above policy",
+              _side("unplugged", EVERY_WAY[3]), _side("unplugged", POLICY)),
+        Claim("Search with 200 simulations is above search with 16",
+              _side("unplugged", EVERY_WAY[4]), _side("unplugged", EVERY_WAY[2])),
+    ),
+    note="CartPole by the players of `embedded:cartpole` with another seed, the others by SAC while it learned. "
+         "Neither these data nor these seeds were used when the settings were chosen. All methods have the same network, heads "
+         "and number of learner steps. `tutorials/steady_learning.md` tells how the settings were chosen.",
+)  # fmt: skip
+
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
         OVERALL, ABLATIONS, CONTROL, INJECTION, FRACTION, TD_STEPS, WIDTH, LOW_DATA, CHECKPOINTS, IMPROVEMENT,
+        AGENTS,
     )
 }  # fmt: skip
 

@@ -14,10 +14,19 @@ from mzu.config import Config
 
 @dataclass(frozen=True)
 class Measure:
-    """How a trained run is played: actions by "policy", "value" or "search", network of the "final" or "best" step."""
+    """How a trained run is played: actions by "policy", "value" or "search", network of the "final" or "best" step.
+
+    `simulations`: those of the search, where they are not as many as in training.
+    """
 
     select: str
     checkpoint: str = "final"
+    simulations: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As tables and files write it."""
+        return self.select if self.simulations is None else f"{self.select} {self.simulations}"
 
 
 POLICY, VALUE, SEARCH = Measure("policy"), Measure("value"), Measure("search")

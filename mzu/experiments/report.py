@@ -25,11 +25,11 @@ def columns(experiment: Experiment) -> list[tuple[str, str, Measure]]:
     """(title, variant, measure) of every column of a table by task."""
     found = []
     for variant in experiment.variants:
-        selects = {measure.select for measure in variant.measures}
+        names = {measure.name for measure in variant.measures}
         checkpoints = {measure.checkpoint for measure in variant.measures}
         for measure in variant.measures:
             parts = [variant.title]
-            parts += [measure.select] if len(selects) > 1 else []
+            parts += [measure.name] if len(names) > 1 else []
             parts += [measure.checkpoint] if len(checkpoints) > 1 else []
             found.append((", ".join(parts), variant.name, measure))
     return found

@@ -52,7 +52,7 @@ class PlannedRun:
         return f"{self.task.name}/{self.variant.name}/{self.seed}"
 
     def cell_file(self, measure: Measure) -> Path:
-        return self.path / "cells" / f"{measure.select}-{measure.checkpoint}.json"
+        return self.path / "cells" / f"{measure.name}-{measure.checkpoint}.json".replace(" ", "-")
 
     def cell(self, measure: Measure) -> dict:
         """What was measured, empty before."""
@@ -94,7 +94,7 @@ def run_all(runs: list[PlannedRun], out: Path, after_run: Callable[[], None], sa
         spent.append((time.perf_counter() - start) / 60)
         left = np.mean(spent) * (len(pending) - number)
         returns = ", ".join(
-            f"{measure.select} {a_run.cell(measure)['mean']:.4g}" + (" (best)" if measure.checkpoint == "best" else "")
+            f"{measure.name} {a_run.cell(measure)['mean']:.4g}" + (" (best)" if measure.checkpoint == "best" else "")
             for measure in a_run.variant.measures
         )
         say(f"[{number}/{len(pending)}] {a_run.label}: {returns}; {spent[-1]:.1f} min, about {left:.0f} min left")
@@ -109,7 +109,7 @@ def rows(runs: list[PlannedRun]) -> list[dict]:
             cell = a_run.cell(measure)
             if cell:
                 names = {"task": a_run.task.name, "variant": a_run.variant.name, "seed": a_run.seed}
-                names |= {"select": measure.select, "checkpoint": measure.checkpoint, "run": a_run.path.name}
+                names |= {"select": measure.name, "checkpoint": measure.checkpoint, "run": a_run.path.name}
                 found.append({column: (names | cell)[column] for column in COLUMNS})
     return found
 
@@ -195,10 +195,14 @@ def _measure(a_run: PlannedRun, measure: Measure) -> None:
 
     folder = RunFolder.open(a_run.path)
     result, is_best = folder.result(), measure.checkpoint == "best"
-    network = folder.load_network("best" if is_best else "latest")
+    which = "best" if is_best else "latest"
+    network, scale = folder.load_network(which), folder.load_scale(which)
     maker = environment_maker(a_run.config)
     seed = EVALUATION_SEED + a_run.seed
-    returns = evaluate(network, a_run.config, maker, a_run.task.episodes, measure.select, seed).returns
+    config = a_run.config
+    if measure.simulations is not None:
+        config = config.override(f"search.num_simulations={measure.simulations}")
+    returns = evaluate(network, config, maker, a_run.task.episodes, measure.select, seed, scale=scale).returns
     cell = {
         "mean": round(float(np.mean(returns)), 4),
         "deviation": round(float(np.std(returns)), 4),

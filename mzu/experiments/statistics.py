@@ -45,7 +45,7 @@ class Verdict:
 
 def returns_of(rows: list[dict], task: str, variant: str, measure: Measure) -> np.ndarray:
     """The mean returns [runs] of a cell, by seed."""
-    wanted = (task, variant, measure.select, measure.checkpoint)
+    wanted = (task, variant, measure.name, measure.checkpoint)
     cells = [row for row in rows if (row["task"], row["variant"], row["select"], row["checkpoint"]) == wanted]
     return np.array([row["mean"] for row in sorted(cells, key=lambda row: row["seed"])])
 

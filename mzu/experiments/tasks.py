@@ -1,13 +1,25 @@
 """The tasks at classroom scale: presets with smaller budgets, so that a run takes a minute or two on two cores.
 
 Random play scores the mean over 1,000 episodes of CartPole, 2,000 of Catch and 40 of each DM Control task
-(standard errors 0.4, 0.02, and at most 4). The behaviour scores the mean return of the dataset, as its
-recipe says; online, where nobody played before, it is the highest return there is.
+(standard errors 0.4, 0.02, and at most 9). The behaviour scores the mean return of the dataset, as its
+recipe or recording says; online, where nobody played before, it is the highest return there is.
 """
 
 from mzu.episodes.embedded import RECIPES
 from mzu.experiments.definition import Task
-from mzu.presets import CARTPOLE, CATCH, CLASSROOM, CONTINUOUS, EXPLORING, FAST_VALUES, ONLINE, SWINGUP
+from mzu.experiments.recordings import recording
+from mzu.presets import (
+    CARTPOLE,
+    CATCH,
+    CLASSROOM,
+    CONTINUOUS,
+    EXPLORING,
+    FAST_VALUES,
+    ONLINE,
+    STEADY,
+    STEADY_SAMPLED,
+    SWINGUP,
+)
 from mzu.settings import did_you_mean
 
 KEPT = ("run.keep_checkpoints=1", "run.checkpoint_period=500")
@@ -17,6 +29,16 @@ CONTROL = (
 )  # fmt: skip
 # The learner sees what was searched within the last two or three hundred steps, not targets from the beginning.
 FRESH_TARGETS = ("replay.capacity=300", "acting.games=96", "acting.positions_per_step=96")
+# One set of settings for data of agents that are not MuZero; discount, width and steps are the task's.
+AGENTS = (*OFFLINE, *STEADY, "search.num_simulations=50", "replay.capacity=600", "evaluation.period=1000000")
+
+
+def _recorded(name: str, title: str, random: float, dimensions: int, *settings: str) -> Task:
+    made = recording(name)
+    where = (f"environment={made.environment}", f"data=recorded:{name}")
+    settings = (*AGENTS, *STEADY_SAMPLED, *where, "search.discount=0.97", "learning.training_steps=5000", *settings)
+    return Task(f"agents_{name}", title, settings, 20, random, made.mean_return, dimensions)
+
 
 TASKS = {
     task.name: task
@@ -58,6 +80,14 @@ TASKS = {
              "acting.games=48", "acting.positions_per_step=48", "evaluation.period=250"),
             episodes=50, random=21.649, behaviour=500.0, reference="the most there is",
         ),
+        Task(
+            "agents_cartpole", "CartPole-v1",
+            (*AGENTS, *CARTPOLE, "data=recipe:cartpole:250:2", "search.discount=0.97", "learning.training_steps=2000"),
+            episodes=20, random=21.649, behaviour=96.74,
+        ),
+        _recorded("swingup", "cartpole.swingup, held for 4 steps", 96.871, 1),
+        _recorded("cheetah", "cheetah.run, held for 4 steps", 13.091, 6, "network.width=128"),
+        _recorded("walker", "walker.walk", 32.792, 6, "network.width=128"),
     )
 }  # fmt: skip
 

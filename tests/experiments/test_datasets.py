@@ -35,3 +35,21 @@ def test_what_was_collected_is_not_collected_again(tmp_path):
 def test_an_unknown_recipe_is_said(tmp_path):
     with pytest.raises(ValueError, match="no embedded dataset 'katch'"):
         dataset_path("recipe:katch", tmp_path)
+
+
+def test_the_same_players_with_another_seed_are_other_episodes_of_the_same_recipe(tmp_path):
+    path = provide("recipe:catch:3:5", tmp_path, lambda text: None)
+    assert path == str(tmp_path / "catch-3-5.npz")
+    own = provide("recipe:catch:3", tmp_path, lambda text: None)
+    first, second = ([episode.actions.tolist() for episode in load_episodes(file)] for file in (own, path))
+    assert len(second) == 3 and first != second
+
+
+def test_a_recording_that_is_missing_is_asked_for_with_the_command_that_makes_it(tmp_path):
+    path = tmp_path / "walker-sac.npz"
+    with pytest.raises(ValueError, match=f"record_with_sac walker --out {path}`"):
+        provide("recorded:walker", tmp_path)
+    path.touch()
+    assert provide("recorded:walker", tmp_path) == str(path)
+    with pytest.raises(ValueError, match="There is no recording 'walkers'"):
+        dataset_path("recorded:walkers", tmp_path)

@@ -123,7 +123,9 @@ def test_cells_are_played_from_other_beginnings_than_the_evaluations_on_the_way(
     import mzu.acting.evaluation as evaluation
 
     original = evaluation.evaluate
-    monkeypatch.setattr(evaluation, "evaluate", lambda *given: seeds.append(given[5]) or original(*given))
+    monkeypatch.setattr(
+        evaluation, "evaluate", lambda *given, **named: seeds.append(given[5]) or original(*given, **named)
+    )
     assert reproduce(tmp_path, "--cell", "tiny/slow/100") == 0
     assert seeds == [running.EVALUATION_SEED + FIRST_SEED]
 
