@@ -46,7 +46,9 @@ FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
 # rank actions better than categories do, and searches that stay where the model is good.
 STEADY = (
     "network.scalar_head=regression",
+    "learning.value_loss_scale=4",  # a squared error after h is smaller than a cross-entropy
     "learning.unroll_steps=10",
+    "replay.priority_exponent=0",
     "search.max_depth=2",
 )
 # Where actions are sampled: a target moves by how much better a candidate is, and three quarters of the prior lie on

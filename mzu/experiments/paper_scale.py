@@ -33,10 +33,13 @@ ATARI = {
     "fraction": "57 games played online for 20 million to 2 billion frames",
     "td_steps": "57 games played online for 20 million frames",
 }
+OWN = {"agents": "data of agents that learned here"}
 
 
 def at_paper_scale(experiment: Experiment, data_root: Path | None, cell: str | None) -> tuple[Experiment, list[Task]]:
     """The experiment with the paper's tasks; one sentence where it cannot be run."""
+    if experiment.name in OWN:
+        raise ValueError(f"{experiment.name} has {OWN[experiment.name]}, which the paper has not; leave --scale out")
     if experiment.name in ATARI:
         raise ValueError(
             f"{experiment.name} at the paper's scale is {ATARI[experiment.name]}, 1 million learner steps with 1,024 "

@@ -5,12 +5,19 @@ import pytest
 from mzu.cli import main
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.definition import run_config
-from mzu.experiments.paper_scale import ATARI, CONTROL_TASKS, at_paper_scale
+from mzu.experiments.paper_scale import ATARI, CONTROL_TASKS, OWN, at_paper_scale
 from mzu.learning.learner import check_possible
 
 
-def test_every_experiment_has_a_paper_scale():
-    assert ATARI.keys() | CONTROL_TASKS.keys() == EXPERIMENTS.keys() and not ATARI.keys() & CONTROL_TASKS.keys()
+def test_every_experiment_has_a_paper_scale_or_is_our_own():
+    kinds = [ATARI, CONTROL_TASKS, OWN]
+    assert sorted(name for kind in kinds for name in kind) == sorted(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_experiment_of_our_own_has_none(name, capsys):
+    assert main(["reproduce", name, "--scale", "paper"]) == 2
+    assert "which the paper has not; leave --scale out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ATARI)
