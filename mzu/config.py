@@ -171,6 +171,7 @@ class LearningConfig:
     td_steps: int = 5  # Value Learning: 5 in Atari, 0 (the search value) in DM Control
     target_network_period: int = 100  # Value Learning
     policy_loss: Literal["reanalyse", "behaviour_cloning", "crr"] = "reanalyse"  # Table "ablations"
+    behaviour_loss_scale: float = 0.0  # ROSMO has 0.2: stored actions with an advantage above 0 are learned besides
     value_loss_scale: float = 1.0  # equation of the loss; MuZero Reanalyse used 0.25
     hidden_gradient_scale: float = 0.5  # MuZero: gradient of the hidden state at every dynamics step
     consistency_loss_scale: float = 0.0  # EfficientZero (its 2 is 1 here): hidden states as of the real observations
@@ -186,7 +187,7 @@ class LearningConfig:
     def __post_init__(self):
         at_least(self, 1, "batch_size", "training_steps", "target_network_period")
         at_least(self, 0, "unroll_steps", "td_steps", "value_loss_scale", "weight_decay")
-        at_least(self, 0, "consistency_loss_scale", "max_gradient_norm")
+        at_least(self, 0, "behaviour_loss_scale", "consistency_loss_scale", "max_gradient_norm")
         within(self, 0, 1, "hidden_gradient_scale")
         positive(self, "learning_rate", "crr_temperature", "crr_clip")
         if not 0 <= self.weight_average < 1:
@@ -194,6 +195,11 @@ class LearningConfig:
                 f"learning.weight_average is {self.weight_average}, but must be at least 0 and below 1, such as 0.99; "
                 "0 switches it off"
             )
+
+    @property
+    def needs_advantages(self) -> bool:
+        """Whether stored actions count by their advantage, which takes the observations that followed them."""
+        return self.policy_loss == "crr" or self.behaviour_loss_scale > 0
 
 
 @dataclass(frozen=True)

@@ -184,9 +184,11 @@ def default_config(environment: str | None = None, data: str | None = None, data
     settings = [*CLASSROOM, *OTHER]
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
-        settings += CONTINUOUS if data is not None else [*CONTINUOUS, *EXPLORING]
+        settings += STEADY_SAMPLED if data is not None else [*CONTINUOUS, *EXPLORING]
     if spaces.is_image:
         settings += IMAGES
+    elif data is not None:
+        settings += STEADY
     if environment is not None and environment.startswith("atari:"):
         settings += ATARI
     names = {"environment": environment, "data": data, "data_root": data_root}

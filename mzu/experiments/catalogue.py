@@ -228,11 +228,71 @@ AGENTS = Experiment(
          "chosen.",
 )  # fmt: skip
 
+WAYS = (POLICY, VALUE, SEARCH)
+
+
+def _screened(name: str, title: str, *settings: str) -> Variant:
+    return Variant(name, title, (*UNPLUGGED, *settings), WAYS)
+
+
+CHOSEN = _screened("chosen", "as chosen")
+
+SCREENING = Experiment(
+    name="screening",
+    title="What a setting is worth: heads, replay, depth",
+    mirrors="",
+    note="One setting at a time is taken back.",
+    tasks=("screening_cartpole", "swingup_screening"),
+    variants=(
+        CHOSEN,
+        _screened("categorical", "categories", "network.scalar_head=categorical", "learning.value_loss_scale=1"),
+        _screened("hl_gauss", "smooth categories, four per unit", "network.scalar_head=hl_gauss",
+                  "network.bins_per_unit=4", "learning.value_loss_scale=1"),
+        _screened("unroll_5", "five unrolled steps", "learning.unroll_steps=5"),
+        _screened("any_depth", "searches of any depth", "search.max_depth=0"),
+        _screened("priorities", "priorities", "replay.priority_exponent=1"),
+        _screened("consistency", "with a consistency loss", "learning.consistency_loss_scale=1"),
+    ),
+    claims=tuple(
+        Claim(f"{words}, by search", _side("chosen"), _side(variant))
+        for variant, words in (
+            ("categorical", "Regression is above categories"), ("unroll_5", "Ten unrolled steps are above five"),
+            ("any_depth", "A depth of two is above any depth"), ("priorities", "Uniform replay is above priorities"),
+        )
+    ),
+    layout="by_setting",
+)  # fmt: skip
+
+OPERATORS = Experiment(
+    name="operators",
+    title="What a setting is worth: where actions are sampled",
+    mirrors="",
+    note="One setting at a time is taken back.",
+    tasks=("swingup_screening", "walker_screening"),
+    variants=(
+        CHOSEN,
+        _screened("visits", "visits", "search.improvement=visits"),
+        _screened("no_first", "root not evaluated first", "search.first_evaluations=false"),
+        _screened("model", "the model's word on the stored action", "search.stored_value=model"),
+        _screened("prior_25", "injected prior 0.25", "search.injected_prior=0.25"),
+        _screened("soft", "temperature 1, clip 3", "search.advantage_temperature=1", "search.advantage_clip=3"),
+        _screened("behaviour", "with a behaviour term of 0.2", "learning.behaviour_loss_scale=0.2"),
+    ),
+    claims=tuple(
+        Claim(f"{words}, by search", _side("chosen"), _side(variant), ("swingup_screening",))
+        for variant, words in (
+            ("visits", "Advantages are above visits"), ("prior_25", "An injected prior of 0.75 is above 0.25"),
+            ("model", "What really followed is above the model's word"),
+        )
+    ),
+    layout="by_setting",
+)  # fmt: skip
+
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
         OVERALL, ABLATIONS, CONTROL, INJECTION, FRACTION, TD_STEPS, WIDTH, LOW_DATA, CHECKPOINTS, IMPROVEMENT,
-        AGENTS,
+        AGENTS, SCREENING, OPERATORS,
     )
 }  # fmt: skip
 

@@ -52,7 +52,10 @@ def listing() -> str:
     lines = []
     for item in EXPERIMENTS.values():
         names = ", ".join(variant.name for variant in item.variants)
-        lines += [f"{item.name}: {item.title}", f"    mirrors the {item.mirrors}"]
+        lines += [
+            f"{item.name}: {item.title}",
+            f"    mirrors {f'the {item.mirrors}' if item.mirrors else 'nothing in the paper'}",
+        ]
         lines += [f"    tasks {', '.join(item.tasks)}; variants {names}"]
     return "\n".join(lines)
 

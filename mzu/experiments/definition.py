@@ -101,7 +101,7 @@ class Experiment:
     field      meaning
     name       what `mzu reproduce` calls it
     title      its headline
-    mirrors    the table or figure of the paper, and its section
+    mirrors    the table or figure of the paper, and its section; empty where there is none
     tasks      names of tasks.py
     variants   what is compared
     claims     what is said to come of it

@@ -22,7 +22,7 @@ RESULTS = Path(__file__).parent / "results"  # the CSVs that come with the packa
 
 def section(experiment: Experiment, tasks: dict[str, Task], rows: list[dict], picture: str | None = None) -> str:
     """What the rows say of one experiment, as Markdown."""
-    parts = [f"Mirrors the {experiment.mirrors}."]
+    parts = [f"Mirrors the {experiment.mirrors}." if experiment.mirrors else "Mirrors nothing in the paper."]
     if experiment.note:
         parts.append(experiment.note)
     parts.append(markdown(LAYOUTS[experiment.layout](experiment, tasks, rows)))

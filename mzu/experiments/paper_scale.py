@@ -33,7 +33,11 @@ ATARI = {
     "fraction": "57 games played online for 20 million to 2 billion frames",
     "td_steps": "57 games played online for 20 million frames",
 }
-OWN = {"agents": "data of agents that learned here"}
+OWN = {
+    "agents": "data of agents that learned here",
+    "screening": "settings that were chosen here",
+    "operators": "settings that were chosen here",
+}
 
 
 def at_paper_scale(experiment: Experiment, data_root: Path | None, cell: str | None) -> tuple[Experiment, list[Task]]:

@@ -81,7 +81,17 @@ def by_variant(experiment: Experiment, tasks: dict[str, Task], rows: list[dict])
     return lines
 
 
-LAYOUTS = {layout.__name__: layout for layout in (by_task, losses_by_selection, by_variant)}
+def by_setting(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -> list[list[str]]:
+    """A line per variant, a column per task and way to act, mean returns in each."""
+    kinds = [(name, measure) for name in experiment.tasks for measure in experiment.variants[0].measures]
+    lines = [["", *(f"{tasks[name].title}: {measure.name}" for name, measure in kinds)]]
+    for variant in experiment.variants:
+        returns = [returns_of(rows, name, variant.name, measure) for name, measure in kinds]
+        lines.append([variant.title, *(shown(estimate(one[:, None], mean)) for one in returns)])
+    return lines
+
+
+LAYOUTS = {layout.__name__: layout for layout in (by_task, losses_by_selection, by_variant, by_setting)}
 
 
 def verdicts(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -> list[Verdict]:

@@ -37,7 +37,8 @@ def _recorded(name: str, title: str, random: float, dimensions: int, *settings: 
     made = recording(name)
     where = (f"environment={made.environment}", f"data=recorded:{name}")
     settings = (*AGENTS, *STEADY_SAMPLED, *where, "search.discount=0.97", "learning.training_steps=5000", *settings)
-    return Task(f"agents_{name}", title, settings, 20, random, made.mean_return, dimensions)
+    prefix = "" if "screening" in name else "agents_"
+    return Task(f"{prefix}{name}", title, settings, 20, random, made.mean_return, dimensions)
 
 
 TASKS = {
@@ -88,6 +89,14 @@ TASKS = {
         _recorded("swingup", "cartpole.swingup, held for 4 steps", 96.871, 1),
         _recorded("cheetah", "cheetah.run, held for 4 steps", 13.091, 6, "network.width=128"),
         _recorded("walker", "walker.walk", 32.792, 6, "network.width=128"),
+        Task(
+            "screening_cartpole", "CartPole-v1",
+            (*AGENTS, *CARTPOLE, "data=recipe:cartpole", "search.discount=0.97", "learning.training_steps=2000"),
+            episodes=20, random=21.649, behaviour=RECIPES["cartpole"].mean_return,
+        ),
+        _recorded("swingup_screening", "cartpole.swingup, held for 4 steps", 96.871, 1,
+                  "learning.training_steps=2000"),
+        _recorded("walker_screening", "walker.walk", 32.792, 6, "learning.training_steps=3000"),
     )
 }  # fmt: skip
 

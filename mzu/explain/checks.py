@@ -195,10 +195,10 @@ def tried_candidates(system, found, explanation):
 
 def uniform_policy(system, found, explanation):
     """A policy target that prefers nothing."""
-    entry = explanation.policy_target["steps"][0]
-    if not entry["mask"] or explanation.policy_target["loss"] != "reanalyse":
+    if not explanation.policy_target["steps"][0]["mask"] or explanation.policy_target["loss"] != "reanalyse":
         return None
-    flat = len(entry["weights"]) > 1 and np.ptp(entry["weights"]) < 0.02
+    weights = found.learned[0].search_policy[0, 0]  # without the behaviour term, which is no preference of the search
+    flat = len(weights) > 1 and np.ptp(weights) < 0.02
     return flat, f"the policy target is {'uniform: the search preferred nothing' if flat else 'not uniform'}"
 
 

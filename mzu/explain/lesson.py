@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mzu.config import NetworkConfig
+from mzu.config import LearningConfig, NetworkConfig
 from mzu.explain.system import System
+from mzu.explain.wording import action_name
 from mzu.learning.losses import Predictions, StepLosses
 from mzu.learning.targets import Targets
 from mzu.networks.policy_heads import gaussian_parameters
@@ -135,7 +136,7 @@ def _new_batch(system: System, piece: Piece, place: int, results: list[SearchRes
     replay = Replay(
         settings, system.frame_spaces, unroll_steps=learning.unroll_steps, td_steps=learning.td_steps,
         candidates=candidates, sampled=sampled and candidates > 0, frame_stack=system.config.network.frame_stack,
-        following=learning.policy_loss == "crr",
+        following=learning.needs_advantages,
     )  # fmt: skip
     replay.add(
         Segment(
@@ -183,18 +184,32 @@ def policy_target_section(system: System, found: Found) -> dict:
                 "mask": float(targets.policy_mask[0, k]),
                 "actions": names,
                 "weights": weights.tolist(),
-                "why": _policy_reason(batch, k, system.config.learning.policy_loss),
+                "why": _policy_reason(batch, targets, k, system.config.learning),
             }
         )
     return {"loss": system.config.learning.policy_loss, "from": _origin(found), "steps": steps}
 
 
-def _policy_reason(batch: Batch, k: int, policy_loss: str) -> str:
+def _policy_reason(batch: Batch, targets: Targets, k: int, learning: LearningConfig) -> str:
     if batch.steps_left[0] - k <= 0:
         return "past a terminal end: no policy" if batch.terminated[0] else "past the end of the data: unknown"
-    if policy_loss == "reanalyse":
-        return "visit distribution of the search" if batch.searched[0, k] else "not in this segment: not searched"
-    return "the stored action" if policy_loss == "behaviour_cloning" else "the stored action, weighted by f(advantage)"
+    if learning.policy_loss == "behaviour_cloning":
+        return "the stored action"
+    if learning.policy_loss == "crr":
+        return "the stored action, weighted by f(advantage)"
+    if not batch.searched[0, k]:
+        return "not in this segment: not searched"
+    reason = "visit distribution of the search"
+    return f"{reason}; {_behaviour_words(batch, targets, k)}" if learning.behaviour_loss_scale > 0 else reason
+
+
+def _behaviour_words(batch: Batch, targets: Targets, k: int) -> str:
+    """By how much the target raises the stored action besides the search."""
+    weights, searched = targets.policy_weights[0, k], batch.search_policy[0, k]
+    added = weights[-1] if len(weights) > len(searched) else np.max(weights - searched)
+    if added == 0:
+        return "behaviour term 0, since the stored action's advantage is not above 0"
+    return f"behaviour term {added:.4g} on the stored action {action_name(batch.actions[0, k].tolist())}"
 
 
 def value_target_section(system: System, found: Found) -> dict:

@@ -170,6 +170,11 @@ def check_possible(config: Config) -> None:
     learning = config.learning
     if learning.policy_loss == "crr" and learning.td_steps == 0:
         raise ValueError("learning.policy_loss=crr needs values of its own; set learning.td_steps to 1 or more")
+    if learning.policy_loss != "reanalyse" and learning.behaviour_loss_scale > 0:
+        raise ValueError(
+            f"learning.behaviour_loss_scale is {learning.behaviour_loss_scale}, but it adds stored actions to those of "
+            f"a search, and learning.policy_loss={learning.policy_loss} learns from stored actions only; set it to 0"
+        )
     if learning.unroll_steps == 0 and (learning.policy_loss == "reanalyse" or learning.td_steps == 0):
         raise ValueError(
             "learning.unroll_steps=0 trains no model that could be searched; choose learning.policy_loss="

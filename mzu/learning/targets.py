@@ -5,7 +5,8 @@ symbol  name     at position t + k, k = 0..U
 u       rewards  the stored rewards
 z       values   sum of n discounted rewards + discount^n * value of the target network n steps later (n = td_steps
                  > 0), or the search value (td_steps = 0)
-pi      policy   where the policy is trained towards: actions and their weights
+pi      policy   where the policy is trained towards: actions and their weights. Of the search, to which
+                 `learning.behaviour_loss_scale` adds the stored action (ROSMO), or the stored action alone
 
 How an episode ends decides what can be known. After a terminal end nothing happens any more: reward 0, value 0, no
 policy (an absorbing state). Where an episode was truncated more would have followed: the value there is bootstrapped
@@ -58,13 +59,16 @@ def make_targets(batch: Batch, config: Config, target_values: Callable[[np.ndarr
         value_mask = happened | absorbing
     else:
         values, value_mask = np.where(absorbing, 0, batch.search_value), searched | absorbing
+    if learning.needs_advantages:
+        advantage = advantages(batch.rewards, target_values(batch.following_observations), *ends, discount)
     if learning.policy_loss == "reanalyse":
         actions, weights, policy_mask = batch.search_actions, batch.search_policy, searched
+        if learning.behaviour_loss_scale > 0:
+            behaviour = learning.behaviour_loss_scale * better_than_expected(advantage) * searched
+            actions, weights = with_stored_actions(actions, weights, batch.actions, behaviour)
     else:
-        weights = np.ones_like(left, np.float32)
-        if learning.policy_loss == "crr":
-            following = target_values(batch.following_observations)
-            weights = crr_weights(advantages(batch.rewards, following, *ends, discount), learning)
+        is_crr = learning.policy_loss == "crr"
+        weights = crr_weights(advantage, learning) if is_crr else np.ones_like(left, np.float32)
         actions, weights, policy_mask = batch.actions[:, :, None], weights[:, :, None], happened
     unroll_steps = learning.unroll_steps
     return Targets(
@@ -97,6 +101,22 @@ def advantages(rewards, values, steps_left, terminated, discount: float) -> np.n
 def crr_weights(advantage, config: LearningConfig) -> np.ndarray:
     """CRR's f(A): exp(A / temperature), at most `crr_clip`, or 1 where A > 0 and 0 elsewhere."""
     if config.crr_weight == "indicator":
-        return np.float32(advantage > 0)
+        return better_than_expected(advantage)
     # The exponent is clipped rather than the result, which could be infinite before.
     return np.exp(np.minimum(advantage / config.crr_temperature, np.log(config.crr_clip)))
+
+
+def better_than_expected(advantage) -> np.ndarray:
+    """1 where A > 0 and 0 elsewhere."""
+    return np.float32(advantage > 0)
+
+
+def with_stored_actions(actions, weights, stored, behaviour) -> tuple[np.ndarray, np.ndarray]:
+    """A search's candidates and weights with the behaviour term: stored actions [B, U + 1(, D)], weights [B, U + 1].
+
+    Where all actions are candidates the stored one's weight grows; among sampled ones it is one more, the last.
+    """
+    stored, behaviour = stored[:, :, None], behaviour[:, :, None]
+    if actions.shape[2] == 0:
+        return actions, weights + behaviour * (stored == np.arange(weights.shape[2]))
+    return np.concatenate([actions, stored], axis=2), np.concatenate([weights, behaviour], axis=2)

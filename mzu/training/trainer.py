@@ -251,7 +251,7 @@ def new_replay(config: Config, problem: Problem) -> Replay:
         candidates=num_candidates(config, problem.spaces),
         sampled=config.search.num_sampled_actions is not None,
         frame_stack=config.network.frame_stack,
-        following=config.learning.policy_loss == "crr" or config.learning.consistency_loss_scale > 0,
+        following=config.learning.needs_advantages or config.learning.consistency_loss_scale > 0,
     )
 
 

@@ -16,6 +16,7 @@ from mzu.explain import lesson
 from mzu.explain.explanation import Explanation, difference, explain_position
 from mzu.explain.page import page_html
 from mzu.explain.system import open_system
+from mzu.explain.wording import action_name
 from mzu.learning.losses import unrolled_losses
 from mzu.networks.scalars import inverse_transform, transform
 from mzu.training.run_folder import RunFolder
@@ -41,6 +42,8 @@ TINY_RUN = (
     "run.checkpoint_period=2",
 )
 
+
+BEHAVIOUR = "learning.behaviour_loss_scale=0.2"
 
 # The others judge what was learned, and random rewards and weights deserve that.
 ABOUT_THE_CODE = {
@@ -71,7 +74,8 @@ def assert_same_targets(explanation, targets, row):
         assert entry["mask"] == targets.policy_mask[row, k]
         assert entry["weights"] == targets.policy_weights[row, k].tolist()
         actions = targets.policy_actions[row, k].tolist()
-        assert entry["actions"] == (actions or list(range(len(entry["weights"]))))
+        if entry["mask"]:  # behind the end the stored actions are random ones
+            assert entry["actions"] == (actions or list(range(len(entry["weights"]))))
     for k, entry in enumerate(explanation.value_target["steps"]):
         assert entry["mask"] == targets.value_mask[row, k]
         assert entry["target"] == targets.values[row, k]
@@ -79,7 +83,9 @@ def assert_same_targets(explanation, targets, row):
         assert entry["reward"]["target"] == targets.rewards[row, k]
 
 
-@pytest.mark.parametrize("settings", [(), ("learning.td_steps=0",)], ids=["td 2", "td 0"])
+@pytest.mark.parametrize(
+    "settings", [(), ("learning.td_steps=0",), (BEHAVIOUR,)], ids=["td 2", "td 0", "behaviour term"]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_explained_targets_are_those_that_the_learner_is_given(kind, settings):
     system = made_system(kind, *settings)
@@ -105,6 +111,32 @@ def test_targets_without_a_search_are_the_learners_too(loss):
     assert "action_value" in explanation.loss["steps"][0]["adds"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_behaviour_term_is_told_and_is_no_preference_of_the_search(kind):
+    system, told = made_system(kind, BEHAVIOUR), set()
+    for episode, step in positions(system)[:: 4 if kind == "image" else 1]:
+        explanation, stored = explain_position(system, episode, step), system.episodes[episode]
+        values = system.target_values(np.stack([system.observation(episode, step + k) for k in (0, 1)])[None])[0]
+        is_over = stored.terminated and step + 1 == len(stored)
+        is_better = stored.rewards[step] + 0.9 * (0 if is_over else values[1]) - values[0] > 0
+        told.add(is_better)
+        entry, name = explanation.policy_target["steps"][0], action_name(stored.actions[step].tolist())
+        assert entry["why"].endswith(
+            f"behaviour term 0.2 on the stored action {name}"
+            if is_better
+            else "behaviour term 0, since the stored action's advantage is not above 0"
+        )
+        assert sum(entry["weights"]) == pytest.approx(1.2 if is_better else 1, rel=1e-5)
+        assert "behaviour term" in " ".join(str(explanation).split())
+        assert max(map(len, str(explanation).splitlines())) <= 100
+        searched = lesson.look_at(system, episode, step).given[0].search_policy[0, 0]
+        is_uniform = next(check["flag"] for check in explanation.checks if check["name"] == "uniform policy")
+        assert is_uniform == (np.ptp(searched) < 0.02)
+    assert told == {True, False}
+    assert Explanation.from_json(explanation.to_json()) == explanation
+    assert "behaviour term" in explanation._repr_html_() and "behaviour term" in page_html(explanation)
+
+
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "data.npz"
@@ -117,13 +149,14 @@ def offline(dataset):
     return Config().override(*TINY_RUN, *settings)
 
 
+@pytest.mark.parametrize("settings", [(), (BEHAVIOUR,)], ids=["plain", "behaviour term"])
 @pytest.mark.parametrize("kind", ["offline", "online"])
-def test_a_trainers_batch_is_explained_as_its_learner_prepares_it(kind, dataset):
+def test_a_trainers_batch_is_explained_as_its_learner_prepares_it(kind, settings, dataset):
     if kind == "offline":
         config = offline(dataset)
     else:
         config = Config().override(*TINY_RUN, "environment=identity", "reanalyse.fraction=0.5")
-    with contextlib.closing(Trainer(config)) as trainer:
+    with contextlib.closing(Trainer(config.override(*settings))) as trainer:
         for _ in range(2):
             trainer.step()
         where = by_handle(open_system(trainer))

@@ -11,6 +11,7 @@ from made_batches import made_batch, made_config
 from mzu.config import NetworkConfig, ReplayConfig
 from mzu.environments.spaces import Spaces
 from mzu.learning.learner import METRICS, Diverged, Learner
+from mzu.learning.losses import unroll
 from mzu.networks.network import build_network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.replay.replay import Replay
@@ -271,6 +272,13 @@ def test_without_unrolling_the_action_values_are_learned_and_the_dynamics_is_lef
             ["learning.unroll_steps=0", "learning.policy_loss=crr", "learning.consistency_loss_scale=2"],
             "consistency_loss_scale is 2.0, but with learning.unroll_steps=0 there are no hidden states",
         ),
+        *(
+            (
+                ["learning.behaviour_loss_scale=0.2", f"learning.policy_loss={loss}"],
+                f"behaviour_loss_scale is 0.2, but .* learning.policy_loss={loss} learns from stored actions only",
+            )
+            for loss in ("behaviour_cloning", "crr")
+        ),
     ],
 )
 def test_settings_that_cannot_be_learned_are_refused(settings, message):
@@ -278,7 +286,26 @@ def test_settings_that_cannot_be_learned_are_refused(settings, message):
         made_learner(*settings)
 
 
-# Options: consistency, a limit for the gradient, averaged weights
+# Options: a behaviour term, consistency, a limit for the gradient, averaged weights
+
+
+def test_the_behaviour_term_is_part_of_the_policy_loss(without_graphs):
+    plain, behaving = made_learner(), made_learner("learning.behaviour_loss_scale=0.2")
+    batch = three_rows()
+    predictions = unroll(plain.network, batch.observations, tf.constant(batch.actions), 2, 0.5)
+    values, likelihoods = plain.target_values(batch.following_observations), tf.nn.log_softmax(predictions.policy)
+    expected, counted = 0.0, []
+    for row, k in np.ndindex(3, 3):
+        left = batch.steps_left[row] - k
+        following = 0 if batch.terminated[row] and left == 1 else values[row, k + 1]
+        if left > 0 and batch.rewards[row, k] + 0.5 * following - values[row, k] > 0:
+            counted.append((row, k))
+            expected -= 0.2 * float(likelihoods[row, k, batch.actions[row, k]]) / 3 / (2 if k else 1)
+    assert {k for _, k in counted} == {0, 1, 2} and (2, 1) not in counted  # -1 is the reward there
+    without, metrics = (learner.step(learner.prepare(batch))[0] for learner in (plain, behaving))
+    assert metrics["policy_loss"] == pytest.approx(without["policy_loss"] + expected, rel=1e-5)
+    assert metrics["loss"] == pytest.approx(without["loss"] + expected, rel=1e-5)
+    assert metrics["value_loss"] == without["value_loss"] and tuple(metrics) == METRICS
 
 
 def test_the_consistency_loss_is_reported_and_part_of_the_loss(without_graphs):

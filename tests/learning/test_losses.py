@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
-from made_batches import made_batch
+from made_batches import made_batch, made_config, value_of_position
 
 from mzu.config import LearningConfig, NetworkConfig
 from mzu.environments.spaces import Spaces
@@ -21,7 +21,7 @@ from mzu.learning.losses import (
     unroll,
     unrolled_losses,
 )
-from mzu.learning.targets import Targets
+from mzu.learning.targets import Targets, make_targets
 from mzu.networks.network import build_network
 
 NETWORK = NetworkConfig(width=8, num_blocks=1, value_support=3, reward_support=2)  # 7 and 5 categories
@@ -137,6 +137,37 @@ def test_a_gaussian_policy_is_trained_towards_the_actions_it_names():
         )
 
     expected = -0.75 * log_density((1.0, -1.0)) - 0.25 * log_density((0.0, 0.25))
+    np.testing.assert_allclose(policy_losses(outputs, targets, continuous=True), [[expected]], rtol=1e-5)
+
+
+def behaviour_targets(**given):
+    """Targets at t with U = 0; the stored action has A = 1 + 10 - 10 > 0 and the weight 0.2."""
+    batch = made_batch([[1.0]], [1], [False], 0, 1)._replace(**given)
+    config = made_config("learning.unroll_steps=0", "learning.td_steps=1", "learning.behaviour_loss_scale=0.2")
+    return make_targets(batch, config, value_of_position)
+
+
+def test_a_behaviour_term_adds_the_stored_actions_share_of_its_likelihood():
+    # Probabilities 1/8, 2/8, 5/8; the search has 3/4 and 1/4 for the actions 2 and 0, and action 1 was stored.
+    outputs = tf.constant(np.log([[[1.0, 2.0, 5.0]]]), tf.float32)
+    expected = -0.75 * log(5 / 8) - 0.25 * log(1 / 8) - 0.2 * log(2 / 8)
+    stored = np.array([[1]], np.int32)
+    every = behaviour_targets(actions=stored, search_policy=np.float32([[[0.25, 0, 0.75]]]))
+    np.testing.assert_allclose(policy_losses(outputs, every, continuous=False), [[expected]], rtol=1e-6)
+    candidates, policy = np.array([[[2, 0]]], np.int32), np.float32([[[0.75, 0.25]]])
+    sampled = behaviour_targets(actions=stored, search_actions=candidates, search_policy=policy)
+    np.testing.assert_allclose(policy_losses(outputs, sampled, continuous=False), [[expected]], rtol=1e-6)
+
+
+def test_a_behaviour_term_adds_to_the_loss_of_a_gaussian_too():
+    # Mean 0 and scale s: - log density is (a / s)^2 / 2 + log s + log(2 pi) / 2, here for a = 1 and, stored, a = -0.5.
+    outputs = tf.zeros((1, 1, 2))
+    scale = log(1 + math.exp(0.5413)) + 0.001
+    constant = log(scale) + 0.5 * log(2 * math.pi)
+    targets = behaviour_targets(
+        actions=np.float32([[[-0.5]]]), search_actions=np.float32([[[[1.0]]]]), search_policy=np.float32([[[1.0]]])
+    )
+    expected = 0.5 * (1 / scale) ** 2 + constant + 0.2 * (0.5 * (0.5 / scale) ** 2 + constant)
     np.testing.assert_allclose(policy_losses(outputs, targets, continuous=True), [[expected]], rtol=1e-5)
 
 

@@ -219,3 +219,54 @@ def test_exponential_weights_are_clipped_and_cannot_overflow():
 def test_the_indicator_takes_actions_that_were_better_than_expected():
     weights = crr_weights(np.array([-0.1, 0.0, 0.1, 1e6]), LearningConfig(crr_weight="indicator"))
     np.testing.assert_array_equal(weights, [0, 0, 1, 1])
+
+
+# The behaviour term of ROSMO
+
+BEHAVIOUR = "learning.behaviour_loss_scale=0.25"
+UNEVEN = [1.0, 5.0, 20.0]  # A = 1 + 10 - 10, 5 + 15 - 20, 20 + 20 - 30 with a truncated end, else 20 - 30
+
+
+def test_the_behaviour_term_adds_to_the_stored_action_where_its_advantage_is_above_zero():
+    policy = [[[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]]
+    given = {"rewards": UNEVEN, "actions": [[2, 0, 1, 1]], "search_policy": policy}
+    truncated = targets_of(3, False, BEHAVIOUR, **given)
+    expected = [[0.2, 0.3, 0.75], [1.0, 0.0, 0.0], [0.5, 0.75, 0.0]]
+    np.testing.assert_array_equal(truncated.policy_weights[0, :3], np.float32(expected))
+    np.testing.assert_array_equal(truncated.policy_mask[0], [1, 1, 1, 0])
+    assert truncated.policy_actions.shape == (1, 4, 0)  # all actions in order, as without it
+    terminated = targets_of(3, True, BEHAVIOUR, **given)
+    np.testing.assert_array_equal(terminated.policy_weights[0, :3], np.float32([*expected[:2], policy[0][2]]))
+    np.testing.assert_array_equal(terminated.policy_mask[0], [1, 1, 1, 0])
+
+
+@pytest.mark.parametrize("td_steps", [0, 2])
+@pytest.mark.parametrize("continuous", [True, False])
+def test_among_sampled_actions_the_stored_one_is_one_more(continuous, td_steps):
+    batch = made_batch([UNEVEN], [3], [False], 3, td_steps, searched=[[True, True, False, False]])
+    if continuous:
+        stored = np.float32([[[0.1, -0.1], [0.2, -0.2], [0.3, -0.3], [0.4, -0.4]]])
+    else:
+        stored = np.array([[2, 0, 1, 1]], np.int32)
+    rng = np.random.default_rng(1)
+    candidates = rng.integers(-1, 2, (1, 4, 3, *stored.shape[2:])).astype(stored.dtype)
+    batch = batch._replace(actions=stored, search_actions=candidates)
+    settings = ("learning.unroll_steps=3", f"learning.td_steps={td_steps}")
+    without = make_targets(batch, made_config(*settings), value_of_position)
+    targets = make_targets(batch, made_config(*settings, BEHAVIOUR), value_of_position)
+    np.testing.assert_array_equal(targets.policy_actions[:, :, :3], candidates)
+    np.testing.assert_array_equal(targets.policy_actions[:, :, 3], stored)
+    np.testing.assert_array_equal(targets.policy_weights[:, :, :3], batch.search_policy)
+    # Not at t + 2, where nothing was searched, and not past the end, where the action is a random one.
+    np.testing.assert_array_equal(targets.policy_weights[0, :, 3], [0.25, 0, 0, 0])
+    np.testing.assert_array_equal(targets.policy_mask[0], [1, 1, 0, 0])
+    assert targets.policy_actions.dtype == stored.dtype and targets.policy_weights.dtype == np.float32
+    for name in ("rewards", "reward_mask", "values", "value_mask", "policy_mask"):
+        np.testing.assert_array_equal(getattr(targets, name), getattr(without, name))
+    assert without.policy_actions is batch.search_actions and without.policy_weights.shape == (1, 4, 3)
+
+
+@pytest.mark.parametrize("weight", ["exp", "indicator"])
+def test_the_behaviour_term_is_an_indicator_however_crr_weighs(weight):
+    targets = targets_of(3, False, BEHAVIOUR, f"learning.crr_weight={weight}", rewards=UNEVEN, actions=[[2, 0, 1, 1]])
+    np.testing.assert_allclose(targets.policy_weights[0, :3].sum(axis=1), [1.25, 1, 1.25], rtol=1e-6)

@@ -110,6 +110,14 @@ def test_any_other_environment_gets_settings_by_its_spaces(id, continuous, image
 def test_data_alone_are_learned_from_offline():
     config = default_config(data="embedded:swingup")
     assert config.environment is None and config.reanalyse.fraction == 1 and config.search.num_sampled_actions == 20
+    assert config.search.improvement == "advantage" and config.network.scalar_head == "regression"
+
+
+def test_data_of_discrete_actions_keep_the_papers_operator_and_pictures_its_heads():
+    states, pictures = default_config(data="embedded:cartpole"), default_config(data="embedded:catch")
+    assert states.search.improvement == pictures.search.improvement == "visits"
+    assert (states.network.scalar_head, pictures.network.scalar_head) == ("regression", "categorical")
+    assert (states.search.max_depth, pictures.search.max_depth) == (2, 0)
 
 
 def test_the_command_lists_all_presets(capsys):

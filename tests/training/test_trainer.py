@@ -21,6 +21,7 @@ from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
 KINDS = ("online", "offline")
+BEHAVIOUR = "learning.behaviour_loss_scale=0.25"  # goes with policies that are searched
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -125,7 +126,7 @@ def test_control_c_leaves_a_run_that_goes_on_as_if_nothing_had_happened(whole, t
 
 
 def test_a_run_with_every_option_on_goes_on_too_and_saves_the_averaged_network(tmp_path):
-    config = tiny_config("offline", tmp_path).override(*OPTIONS)
+    config = tiny_config("offline", tmp_path).override(*OPTIONS, BEHAVIOUR)
     state, _ = train(config, tmp_path / "whole")
     _, finished = train(config, tmp_path / "stopped", press_control_c)
     assert not finished
@@ -162,6 +163,25 @@ def test_every_option_goes_with_policies_that_are_not_searched(tmp_path, policy_
     with contextlib.closing(Trainer(config)) as trainer:
         losses = [trainer.step()["consistency_loss"] for _ in range(3)]
     assert all(0 < loss < 4 for loss in losses)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trainer_with_a_behaviour_term_begins_again_from_a_state(tmp_path, kind):
+    with contextlib.closing(Trainer(tiny_config(kind, tmp_path).override(BEHAVIOUR))) as trainer:
+        for _ in range(2):
+            trainer.step()
+        state = trainer.state()
+        first = [trainer.step() for _ in range(3)]
+        trainer.restore(state)
+        assert [trainer.step() for _ in range(3)] == first
+    assert state["batch/following_observations"].shape[1] == 4  # U + 2
+    weights, searched = state["targets/policy_weights"], state["batch/search_policy"]
+    if kind == "offline":
+        np.testing.assert_array_equal(state["targets/policy_actions"][:, :, -1], state["batch/actions"])
+        added = weights[:, :, -1]
+    else:
+        added = (weights - searched).max(axis=2)
+    assert set(np.round(added.ravel(), 5).tolist()) == {0, 0.25}
 
 
 def test_without_a_consistency_loss_no_following_observations_are_sampled(tmp_path):
