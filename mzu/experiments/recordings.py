@@ -24,7 +24,7 @@ RECORDINGS = {
     "swingup": Recording("dm_control:cartpole-swingup?repeat=4", 15_000, 2, 534.815),
     "cheetah": Recording("dm_control:cheetah-run?repeat=4", 25_000, 2, 134.466),
     "walker": Recording("dm_control:walker-walk", 100_000, 2, 383.854),
-    "swingup_screening": Recording("dm_control:cartpole-swingup?repeat=4", 15_000, 1, 0.0),
+    "swingup_screening": Recording("dm_control:cartpole-swingup?repeat=4", 15_000, 1, 517.885),
     "walker_screening": Recording("dm_control:walker-walk", 100_000, 1, 464.927),
 }
 

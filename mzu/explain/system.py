@@ -19,6 +19,7 @@ from mzu.learning.losses import Predictions, StepLosses, step_losses, unroll
 from mzu.learning.targets import Targets, make_targets
 from mzu.networks.model import Model
 from mzu.networks.network import Network
+from mzu.networks.scalars import transform
 from mzu.replay.pieces import Piece, cut_piece, tail_length
 from mzu.replay.replay import Batch, Replay
 from mzu.replay.segment import split_lengths
@@ -37,7 +38,7 @@ class System:
     model          what is searched
     target_values  the target network: observations [B, S, ...] -> values [B, S]
     replay         what the learner samples from, or None
-    network        the Keras network, or None: then the losses are those of plain regression
+    network        the Keras network, or None: then the losses are those of regression
     scale          the running scale of the advantages, where `search.improvement` has one
     steps          learner steps of the network, and of the target network
     """
@@ -147,7 +148,8 @@ class System:
             policies.append(policy)
             values.append(value)
             rewards.append(reward)
-        scalars = (np.float32(np.stack(numbers, axis=1)[..., None]) for numbers in (values, rewards))
+        # A table says its numbers as they are, a head with one output says h of them.
+        scalars = (transform(np.float32(np.stack(numbers, axis=1)[..., None])) for numbers in (values, rewards))
         return Predictions(np.float32(np.stack(policies, axis=1)), *scalars, action_value=None)
 
 

@@ -131,13 +131,14 @@ def test_the_priority_is_the_distance_between_search_and_target(system, explanat
 def test_the_loss_is_cross_entropy_and_squared_errors(explanation):
     loss = explanation.loss
     now, next_ = loss["steps"]
-    # -(2/3 ln 0.6 + 1/3 ln 0.4) = 0.340550 + 0.305430; the value is 2 and should be 2.5.
-    assert now["adds"] == {"policy": close(0.645981), "value": 0.25}
-    # Unrolled by the stored action into room 1: -ln 0.8; value 2 and should be 4; the reward 1 is right.
-    assert next_["adds"] == {"policy": close(0.223144), "value": 4, "reward": 0}
-    assert loss["unweighted"] == close(0.645981 + 0.25 + 0.223144 + 4)
-    # 5.119125 in all, times the weight 0.728155.
-    assert loss["total"] == pytest.approx(3.72752, abs=1e-5)
+    # -(2/3 ln 0.6 + 1/3 ln 0.4) = 0.340550 + 0.305430; the value is 2 and should be 2.5: (h(2) - h(2.5))^2, and
+    # h(2) = sqrt(3) - 1 + 0.002 = 0.734051, h(2.5) = sqrt(3.5) - 1 + 0.0025 = 0.873329.
+    assert now["adds"] == {"policy": close(0.645981), "value": close(0.019398)}
+    # Unrolled by the stored action into room 1: -ln 0.8; value 2, should be 4, h(4) = 1.240068; the reward 1 is right.
+    assert next_["adds"] == {"policy": close(0.223144), "value": close(0.256053), "reward": 0}
+    assert loss["unweighted"] == close(0.645981 + 0.019398 + 0.223144 + 0.256053)
+    # 1.144576 in all, times the weight 0.728155.
+    assert loss["total"] == pytest.approx(0.833429, abs=1e-5)
 
 
 def test_nothing_about_it_is_implausible(system):

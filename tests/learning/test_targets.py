@@ -266,6 +266,16 @@ def test_among_sampled_actions_the_stored_one_is_one_more(continuous, td_steps):
     assert without.policy_actions is batch.search_actions and without.policy_weights.shape == (1, 4, 3)
 
 
+def test_past_the_end_there_is_no_behaviour_term_even_where_values_are_negative():
+    # Past the end the last observation stands still: A = 0 - 20 + 40 would be above 0, for an action nobody took.
+    policy = np.full((1, 4, 3), 1 / 3, np.float32)
+    batch = made_batch([UNEVEN], [3], [False], 3, search_policy=policy)
+    config = made_config("learning.unroll_steps=3", BEHAVIOUR)
+    targets = make_targets(batch, config, lambda observations: -value_of_position(observations))
+    np.testing.assert_allclose(targets.policy_weights[0].sum(axis=1), [1.25, 1.25, 1.25, 1], rtol=1e-6)
+    np.testing.assert_array_equal(targets.policy_weights[0, 3], policy[0, 3])
+
+
 @pytest.mark.parametrize("weight", ["exp", "indicator"])
 def test_the_behaviour_term_is_an_indicator_however_crr_weighs(weight):
     targets = targets_of(3, False, BEHAVIOUR, f"learning.crr_weight={weight}", rewards=UNEVEN, actions=[[2, 0, 1, 1]])
