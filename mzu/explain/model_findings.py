@@ -98,15 +98,14 @@ def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
                 "predict scalars by regression (network.scalar_head=regression), or give the head more bins",
             )
         ]
-    better_head = (
-        "" if head["kind"] == "regression" else ", predict scalars by regression (network.scalar_head=regression)"
-    )
+    is_regression = head["kind"] == "regression"
+    other_head = "" if is_regression else ", predict scalars by regression (network.scalar_head=regression)"
     return [
         Finding(
             "the values cannot tell actions apart",
             f"{numbers} (correlation below {LOW_CORRELATION} and regret above {HIGH_REGRET:.0%})",
-            f"train longer, sample uniformly (replay.priority_exponent=0){better_head}, or hold actions for several steps, "
-            "so that they differ by more (?repeat=4 behind the environment's id, with data that were recorded so)",
+            f"train longer, sample uniformly (replay.priority_exponent=0){other_head}, or hold actions for several "
+            "steps, so that they differ by more (?repeat=4 behind the environment's id, with data recorded like that)",
         )
     ]
 
