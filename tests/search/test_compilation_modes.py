@@ -13,6 +13,7 @@ import pytest
 from mzu.compilation import kernel_sources
 
 HERE = pathlib.Path(__file__).parent
+OPTIONS = ("test_first_evaluations.py", "test_gumbel.py")
 PACKAGE = HERE.parent.parent / "mzu"
 
 
@@ -28,7 +29,7 @@ def run_tests(environment: dict[str, str], *files: str) -> str:
 def test_the_search_passes_its_tests_with(variable):
     if os.environ.get("NUMBA_DISABLE_JIT") or os.environ.get("NUMBA_BOUNDSCHECK"):
         pytest.skip("this is that run")
-    printed = run_tests({variable: "1"}, "test_twins.py", "test_history.py", "test_golden_tree.py")
+    printed = run_tests({variable: "1"}, "test_twins.py", "test_history.py", "test_golden_tree.py", *OPTIONS)
     assert "passed" in printed
 
 
