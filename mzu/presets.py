@@ -42,8 +42,8 @@ CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 EXPLORING = ("search.unvisited_value=parent",)
 # Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
 FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
-# What held on data of other agents, over seeds and tasks (tutorials/steady_learning.md): values as plain numbers, which
-# rank actions better than categories do, and searches that stay where the model is good.
+# What `mzu reproduce agents` proves on data of other agents (tutorials/steady_learning.md): values as plain numbers, and
+# searches that stay where the model is good.
 STEADY = (
     "network.scalar_head=regression",
     "learning.value_loss_scale=4",  # a squared error after h is smaller than a cross-entropy
@@ -184,11 +184,9 @@ def default_config(environment: str | None = None, data: str | None = None, data
     settings = [*CLASSROOM, *OTHER]
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
-        settings += STEADY_SAMPLED if data is not None else [*CONTINUOUS, *EXPLORING]
+        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else [*CONTINUOUS, *EXPLORING]
     if spaces.is_image:
         settings += IMAGES
-    elif data is not None:
-        settings += STEADY
     if environment is not None and environment.startswith("atari:"):
         settings += ATARI
     names = {"environment": environment, "data": data, "data_root": data_root}
