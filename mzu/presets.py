@@ -42,8 +42,8 @@ CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 EXPLORING = ("search.unvisited_value=parent",)
 # Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
 FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
-# What `mzu reproduce agents` proves on data of other agents (tutorials/steady_learning.md): values as plain numbers, and
-# searches that stay where the model is good.
+# What `mzu reproduce agents` measures on data of other agents (tutorials/steady_learning.md): values as plain numbers,
+# and searches that stay where the model is good.
 STEADY = (
     "network.scalar_head=regression",
     "learning.value_loss_scale=4",  # a squared error after h is smaller than a cross-entropy
