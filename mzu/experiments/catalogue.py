@@ -268,7 +268,7 @@ OPERATORS = Experiment(
     title="What a setting is worth: where actions are sampled",
     mirrors="",
     note="One setting at a time is taken back.",
-    tasks=("swingup_screening", "walker_screening"),
+    tasks=("swingup_screening",),
     variants=(
         CHOSEN,
         _screened("visits", "visits", "search.improvement=visits"),
@@ -279,7 +279,7 @@ OPERATORS = Experiment(
         _screened("behaviour", "with a behaviour term of 0.2", "learning.behaviour_loss_scale=0.2"),
     ),
     claims=tuple(
-        Claim(f"{words}, by search", _side("chosen"), _side(variant), ("swingup_screening",))
+        Claim(f"{words}, by search", _side("chosen"), _side(variant))
         for variant, words in (
             ("visits", "Advantages are above visits"), ("prior_25", "An injected prior of 0.75 is above 0.25"),
             ("model", "What really followed is above the model's word"),

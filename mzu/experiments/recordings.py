@@ -1,8 +1,8 @@
 """Data of an agent that is not MuZero: SAC (Haarnoja et al. 2018) while it learns, from its first random step on.
 
 `record_with_sac.py` makes them again; on another machine the same seed gives other episodes, so that a run on a new
-recording is a new measurement. Those for screening say what a setting is worth; the others prove what was chosen
-(tutorials/steady_learning.md).
+recording is a new measurement. The one for screening says what a setting is worth; the others prove what was
+chosen (tutorials/steady_learning.md).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,6 @@ RECORDINGS = {
     "cheetah": Recording("dm_control:cheetah-run?repeat=4", 25_000, 2, 134.466),
     "walker": Recording("dm_control:walker-walk", 100_000, 2, 383.854),
     "swingup_screening": Recording("dm_control:cartpole-swingup?repeat=4", 15_000, 1, 517.885),
-    "walker_screening": Recording("dm_control:walker-walk", 100_000, 1, 464.927),
 }
 
 

@@ -96,7 +96,6 @@ TASKS = {
         ),
         _recorded("swingup_screening", "cartpole.swingup, held for 4 steps", 96.871, 1,
                   "learning.training_steps=2000"),
-        _recorded("walker_screening", "walker.walk", 32.792, 6, "learning.training_steps=3000"),
     )
 }  # fmt: skip
 
