@@ -2,7 +2,7 @@
 
 import sys
 
-from mzu.cli import main
+from mzu.commands.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

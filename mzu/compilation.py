@@ -21,9 +21,9 @@ _PACKAGE = pathlib.Path(__file__).parent
 _KERNEL_SOURCES = (
     "compilation.py",
     "search/*.py",
-    *("networks/compiled.py", "networks/vectorised.py", "networks/constants.py"),
+    *("networks/compiled/*.py", "networks/constants.py"),
     "bench/search.py",
-    "episodes/tfrecord.py",
+    "episodes/readers/tfrecord.py",
     "replay/priorities.py",
 )
 _OPTIONS = {

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mzu.settings import at_least, note_change, positive, replace_fields, section_from_dict, within
+from mzu.config_fields import at_least, note_change, positive, replace_fields, section_from_dict, within
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ said here, the comments of `config.py` say where a number comes from.
 from dataclasses import dataclass
 
 from mzu.config import Config
-from mzu.settings import did_you_mean
+from mzu.config_fields import did_you_mean
 
 # What all classroom-sized runs share.
 CLASSROOM = (

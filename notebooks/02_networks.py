@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | representation $h$, dynamics $g$ and prediction $f$ in Keras; numbers as distributions; the unrolled loss; a model that is learned from random play |
-# | **Lives in** | `mzu/networks/scalars.py`, `mzu/networks/blocks.py`, `mzu/networks/representation.py`, `mzu/networks/dynamics.py`, `mzu/networks/prediction.py`, `mzu/networks/network.py`, `mzu/learning/losses.py`, `mzu/networks/compile_model.py` |
+# | **Lives in** | `mzu/networks/scalars.py`, `mzu/networks/blocks.py`, `mzu/networks/representation.py`, `mzu/networks/dynamics.py`, `mzu/networks/prediction.py`, `mzu/networks/network.py`, `mzu/learning/losses.py`, `mzu/networks/compiled/compile_model.py` |
 # | **Takes** | about two minutes to run on two cores; an afternoon to work through |
 # | **You need** | notebook 01 (values, the best policy), Keras basics: layers, functional models, a gradient tape |
 #
@@ -33,7 +33,7 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 
@@ -952,7 +952,7 @@ if not FAST:
 # truth: it is trained, the twin is refreshed. Do they agree?
 
 # %%
-from mzu.networks.compile_model import compile_model
+from mzu.networks.compiled.compile_model import compile_model
 from mzu.networks.keras_model import KerasModel
 
 copy_weights(model, library)

@@ -16,7 +16,7 @@
 # | | |
 # |---|---|
 # | **You will build** | the pUCT score, min-max normalisation, select / expand / back up, a batched search on flat arrays, root noise |
-# | **Lives in** | `mzu/search/reference.py` (objects), `mzu/search/tree.py`, `kernels.py`, `batch.py`, `search.py` (arrays), `all_actions.py`, `randomness.py`, `history.py`, `mzu/compilation.py` |
+# | **Lives in** | `mzu/search/reference.py` (objects), `mzu/search/tree.py`, `kernels.py`, `batched_kernels.py`, `search.py` (arrays), `all_actions.py`, `randomness.py`, `history.py`, `mzu/compilation.py` |
 # | **Takes** | about a minute to run on two cores; two hours to work through |
 # | **You need** | notebook 01 (what a model and a value are); Python, some NumPy |
 #
@@ -42,9 +42,9 @@ import numpy as np
 
 from mzu.bench.timing import best_times
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
+from mzu.networks.compiled.forward_pass import CompiledModel
 from mzu.networks.model import TabularModel
-from mzu.networks.weights import random_weights
+from mzu.networks.compiled.weights import random_weights
 from mzu.search import reference
 from mzu.search.history import prefix
 from mzu.search.kernels import ALL_ACTIONS
@@ -1141,7 +1141,7 @@ assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03  # nearly one-hot noise: o
 #   (notebook 05), an injected one (notebook 06), illegal ones masked at the root. A candidate with prior 0 does
 #   not exist.
 # - **The whole search in one compiled call** for fully-connected networks, split over the cores
-#   (`mzu/search/batch.py`, `mzu/networks/compiled.py`); a loop around any other model.
+#   (`mzu/search/batched_kernels.py`, `mzu/networks/compiled/forward_pass.py`); a loop around any other model.
 # - **All random numbers drawn beforehand** (`mzu/search/randomness.py`), so that the kernels are plain functions of
 #   arrays and both cores can work without sharing a generator.
 # - **Machine code that is never stale**: Numba's own cache does not notice an edit in another file,

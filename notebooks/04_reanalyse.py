@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | n-step returns with every kind of end; a stored game that is searched again and never leaves its track; the loop in which targets, tables and searches improve each other; the controller of the reanalyse fraction, and the buffers that stored games are drawn from |
-# | **Lives in** | `mzu/replay/returns.py`, `mzu/learning/targets.py`; `mzu/reanalyse/stored_game.py`, `mzu/replay/trace.py`; `mzu/reanalyse/fraction.py`, `mzu/reanalyse/buffers.py`; what explains a target: `mzu/explain/explanation.py` |
+# | **Lives in** | `mzu/replay/returns.py`, `mzu/learning/targets.py`; `mzu/games/stored_game.py`, `mzu/replay/trace.py`; `mzu/reanalyse/fraction.py`, `mzu/reanalyse/buffers.py`; what explains a target: `mzu/explain/explanation.py` |
 # | **Takes** | under a minute to run on two cores; two hours to work through |
 # | **You need** | notebook 01 (values, lookahead) and the idea of notebook 03: a search returns visit counts and a value |
 #
@@ -34,7 +34,7 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()  # `mzu.explain` knows Keras networks, too; TensorFlow greets nobody this way
 
@@ -479,7 +479,7 @@ def priorities(piece, values):
 # both ways, with the same random numbers.
 
 # %%
-from mzu.reanalyse.stored_game import StoredGame
+from mzu.games.stored_game import StoredGame
 from mzu.replay.trace import SearchTrace
 
 
@@ -1023,7 +1023,7 @@ assert np.abs(sick - REWARD)[seen].max() > 0.5
 #
 # * **Real networks.** `system.model` is any model with `initial` and `recurrent`; the target
 #   network is a copy that is renewed every `learning.target_network_period` steps.
-# * **One batch for all games.** `mzu/acting/play.py` searches fresh and stored games together;
+# * **One batch for all games.** `mzu/games/player.py` searches fresh and stored games together;
 #   `mzu/reanalyse/` is all that offline learning adds to it.
 # * **A mixture of buffers.** `Mixture` draws from several by weight, so that demonstrations and
 #   fresh games can be learned from at the same time.

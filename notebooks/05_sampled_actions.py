@@ -920,7 +920,7 @@ assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weig
 # the slope of the mean, and the other by the chain rule.)
 
 # %%
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 import tensorflow as tf
@@ -1016,7 +1016,7 @@ if not FAST:
 # * **Compiled proposals for batches** (`mzu/search/sampled_actions.py`), at every node, in the memory of
 #   the tree: the normals wait in the places of the actions that they will become.
 # * **First evaluations for batches**: the candidates of all roots in one call of the model (`mzu/search/search.py`,
-#   `mzu/search/batch.py`).
+#   `mzu/search/batched_kernels.py`).
 # * **Legal actions** at the root of a categorical search: they are masked before $\pi$ and $\beta$.
 # * **Root noise** over the candidates that exist: `search.dirichlet_fraction`.
 # * **A floor**: a prior never becomes exactly 0 by underflow, since 0 says that there is no candidate.

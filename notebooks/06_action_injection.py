@@ -876,7 +876,7 @@ if not FAST:
 # * The same for *discrete* actions, where they are sampled (`inject_index`). Where all actions are
 #   candidates anyway, as in Atari, the search sees the stored one without it; what is left of injection
 #   is the prior, for those who ask what really followed that action (`search.stored_value=data`).
-# * The games that are reanalysed (`mzu/acting/play.py`) hand their stored actions to the
+# * The games that are reanalysed (`mzu/games/player.py`) hand their stored actions to the
 #   search by themselves; `reanalyse.inject_actions` switches it, `search.injected_prior` is the prior.
 # * Stored actions may lie a rounding error outside of $[-1, 1]$; they are clipped first.
 # * The policy target has room for the candidate K + 1 in the replay, and the loss is the

@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | games played in lockstep; a replay of segments; a sum tree that draws positions by priority; importance weights; the unrolled loss with every kind of end; AdamW with a cosine; the target network; and the loop that ties them together and learns CartPole from nothing |
-# | **Lives in** | `mzu/acting/play.py`, `mzu/acting/fresh_game.py`; `mzu/replay/replay.py`, `mzu/replay/segment.py`, `mzu/replay/priorities.py`; `mzu/learning/losses.py`, `mzu/learning/optimiser.py`, `mzu/learning/learner.py`; `mzu/training/trainer.py` |
+# | **Lives in** | `mzu/games/player.py`, `mzu/games/fresh_game.py`; `mzu/replay/replay.py`, `mzu/replay/segment.py`, `mzu/replay/priorities.py`; `mzu/learning/losses.py`, `mzu/learning/optimiser.py`, `mzu/learning/learner.py`; `mzu/training/trainer.py` |
 # | **Takes** | about four minutes on two cores; three hours to work through |
 # | **You need** | notebooks 02 (networks, unrolling) and 04 (targets); that a search returns visits and a value (03) |
 #
@@ -44,7 +44,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 
@@ -52,7 +52,7 @@ import tensorflow as tf
 from keras import ops
 
 from mzu.environments.make import make
-from mzu.networks.compile_model import model_for_search, refresh
+from mzu.networks.compiled.compile_model import model_for_search, refresh
 from mzu.networks.network import build_network
 from mzu.presets import preset
 
@@ -238,7 +238,7 @@ print(f"{len(segments)} segments, {sum(s.terminated for s in segments)} with a t
 # The library's `Player` does the same for fresh and stored games. Same generator, same games:
 
 # %%
-from mzu.acting.play import Player
+from mzu.games.player import Player
 from mzu.training.problem import load_problem
 from mzu.training.trainer import new_replay, new_sources
 
@@ -1299,7 +1299,7 @@ print("eight steps, two copies to the target network: losses, priorities and wei
 
 # %%
 from mzu.acting.evaluation import bootstrap_interval, evaluate
-from mzu.acting.play import temperature_at
+from mzu.games.player import temperature_at
 from mzu.networks.representation import fit_to_observations
 
 
@@ -1704,7 +1704,7 @@ plt.show()
 #
 # ## What the library adds
 #
-# * **Stored games.** `Player` fills its places with fresh and stored games (`mzu/acting/play.py`); that
+# * **Stored games.** `Player` fills its places with fresh and stored games (`mzu/games/player.py`); that
 #   is all that reanalysing, offline learning and demonstrations need.
 # * **Speed.** `Replay` reads batches out of flat arrays, `Priorities` is compiled, AdamW works on one long
 #   vector, and with `learning.jit_compile=true` the learner's step is compiled by XLA.

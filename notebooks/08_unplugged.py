@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | the three policy losses of the paper (behaviour cloning, CRR, reanalyse) on one batch; action selection by policy, by value and by search; three of the four ways to make a policy of a finished tree; evaluation with a bootstrap interval; the paper's ablation grid in miniature, trained offline from recorded data only |
-# | **Lives in** | `mzu/learning/targets.py`, `mzu/learning/losses.py`; `mzu/acting/selection.py`, `mzu/acting/evaluation.py`; `mzu/search/improvement/__init__.py`; the runs that are compared: `mzu/training/train_command.py`, `mzu/presets.py`; the data: `mzu/episodes/embedded.py`, `mzu/environments/players.py` |
+# | **Lives in** | `mzu/learning/targets.py`, `mzu/learning/losses.py`; `mzu/acting/selection.py`, `mzu/acting/evaluation.py`; `mzu/search/improvement/__init__.py`; the runs that are compared: `mzu/commands/train.py`, `mzu/presets.py`; the data: `mzu/episodes/embedded.py`, `mzu/environments/players.py` |
 # | **Takes** | three to seven minutes to run on two cores; an afternoon to work through |
 # | **You need** | notebook 07 (the training system), 04 (Reanalyse), 03 (search); for the last section 05 and 06 |
 #
@@ -27,7 +27,7 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 
@@ -298,8 +298,8 @@ print(f"{config.learning.training_steps} learner steps, discount {DISCOUNT}, unr
 # observations that follow each position, which CRR will need.
 
 # %%
-from mzu.acting.play import Player
-from mzu.networks.compile_model import model_for_search
+from mzu.games.player import Player
+from mzu.networks.compiled.compile_model import model_for_search
 from mzu.replay.replay import Replay
 from mzu.training.trainer import new_sources
 
@@ -1268,7 +1268,7 @@ plt.show()
 # average. And third: how often does the search only confirm the policy?
 
 # %%
-from mzu.networks.compile_model import compile_model
+from mzu.networks.compiled.compile_model import compile_model
 
 
 def discounted(rewards):
@@ -1507,7 +1507,7 @@ for name, select in ASKED[:1] if FAST else ASKED:
 #     mzu evaluate RUN --select policy         # or value, or search, or all
 #     mzu explain RUN --episode 3 --step 137   # why is this target what it is?
 #
-# * `METHODS` in `mzu/training/train_command.py` are the three runs; they differ in two settings.
+# * `METHODS` in `mzu/commands/train.py` are the three runs; they differ in two settings.
 # * Values and model are learned by all of them, so each can be evaluated in all three ways.
 # * The operators of section 4 for batches (`search.improvement`), a running scale that is part of the
 #   run's state, and Gumbel MuZero's way through the tree (`search.selection=gumbel`).

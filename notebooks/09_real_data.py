@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | a reader of RL Unplugged's files from the bytes up, tests for the alignment of rewards, pictures of a dataset, the sums of a run of the paper's size, normalised scores with intervals |
-# | **Lives in** | `mzu/episodes/tfrecord.py`, `mzu/episodes/example.py`, `mzu/episodes/rlu_control.py`, `mzu/episodes/rlu_atari.py`, `mzu/episodes/dqn_replay.py`; the dataset doctor in `mzu/episodes/check.py`, `mzu/episodes/alignment.py`; `mzu/presets.py`, `mzu/environments/scores.py` |
+# | **Lives in** | `mzu/episodes/readers/tfrecord.py`, `mzu/episodes/readers/example.py`, `mzu/episodes/readers/rlu_control.py`, `mzu/episodes/readers/rlu_atari.py`, `mzu/episodes/readers/dqn_replay.py`; the dataset doctor in `mzu/episodes/doctor/check.py`, `mzu/episodes/doctor/alignment.py`; `mzu/presets.py`, `mzu/environments/scores.py` |
 # | **Takes** | one to three minutes on two cores; no network is trained and nothing is downloaded |
 # | **You need** | notebook 08 for why offline data matter; Atari frames need OpenCV, Minari its package: `pip install 'mzu[atari,data]'` |
 #
@@ -39,13 +39,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mzu
-from mzu.collect import collect
+from mzu.acting.collect import collect
 from mzu.environments.make import make
 from mzu.episodes.episode import Episode
-from mzu.episodes.example import decode, encode
-from mzu.episodes.rlu_atari import write_atari
-from mzu.episodes.rlu_control import control_task, write_control
-from mzu.episodes.tfrecord import RecordWriter, masked_crc, read_records
+from mzu.episodes.readers.example import decode, encode
+from mzu.episodes.readers.rlu_atari import write_atari
+from mzu.episodes.readers.rlu_control import control_task, write_control
+from mzu.episodes.readers.tfrecord import RecordWriter, masked_crc, read_records
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -408,8 +408,8 @@ for steps, name in ((0, "as recorded"), (-1, "one step early"), (1, "one step la
 # says what speaks against training on it.
 
 # %%
-from mzu.episodes.check import check_dataset
-from mzu.episodes.report import report_text
+from mzu.episodes.doctor.check import check_dataset
+from mzu.episodes.doctor.report import report_text
 
 
 def doctor(name="rlu:cartpole_swingup", root=ROOT, environment=None):
@@ -573,7 +573,7 @@ assert missed == {
 # same start, so the seed of each episode must be stored: `.npz` keeps it, RL Unplugged's format has no place for it.
 
 # %%
-from mzu.episodes.npz import write_npz
+from mzu.episodes.readers.npz import write_npz
 
 SECOND_CHANCE = {
     "right, smooth player": smooth,
@@ -680,7 +680,7 @@ plt.show()
 # guesses. *Where was the agent?*
 
 # %%
-from mzu.episodes.statistics import Statistics
+from mzu.episodes.doctor.statistics import Statistics
 
 cartpole = list(mzu.load_episodes("embedded:cartpole"))
 swings = list(mzu.load_episodes("embedded:swingup"))
@@ -886,7 +886,7 @@ assert min(gains) > 0  # ten times the data help in every game
 # to; the library tells it.
 
 # %%
-from mzu.episodes import minari_format
+from mzu.episodes.readers import minari_format
 
 if minari_format.is_installed():
     minari_format.write_minari(ROOT / "minari/swingup-v0", noisy, TASK.spaces)
@@ -907,7 +907,7 @@ else:
 
 # %%
 from mzu.presets import preset
-from mzu.presets_command import differences
+from mzu.commands.presets import differences
 
 PRESETS = ("swingup_offline", "paper_control", "paper_atari")
 for name in PRESETS[1:]:
@@ -984,13 +984,13 @@ def parameters(network, width, blocks, image):
 # Is the count right? Ask the library, at a small width, where its networks are quickly built.
 
 # %%
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.network import build_network, resolve_width
-from mzu.networks.summary import count_parameters
+from mzu.networks.parameter_table import count_parameters
 
 STATES, FRAMES = Spaces((5,), 1, continuous=True), Spaces((84, 84, 4), 9, observation_dtype="uint8")
 small = NetworkConfig(width=8, num_blocks=3, value_support=20, reward_support=20)
@@ -1116,8 +1116,8 @@ for name, network in NETWORKS.items():
 # network: 50 simulations, 20 sampled actions, 32 positions at a time.
 
 # %% tags=["timing"]
-from mzu.networks.compiled import CompiledModel
-from mzu.networks.weights import random_weights
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.search.search import search
 
 batch = 8 if FAST else 32

@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from mzu import cli
+from mzu.commands import cli
 
 matplotlib.use("Agg")  # a solution that shows a figure must not wait for someone to close its window
 

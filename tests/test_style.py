@@ -16,24 +16,12 @@ FOLDERS = {"mzu", "notebooks", "tutorials", "tests", ".ci"}
 FILES = {"README.md", "LICENSE", "requirements.txt", "setup.cfg", "pyproject.toml", ".gitignore", ".gitattributes"}
 
 # A room may use the rooms listed before it.
-ROOMS = [
-    "compilation",
-    "files",
-    "quiet",
-    "state",
-    "settings",
-    "config",
-    "environments",
-    "episodes",
-    "presets",
-    "networks",
-    "search",
-    "replay",
-]
-ROOMS += ["reanalyse", "acting", "learning", "training", "collect"]
-# These look into every room, and no room looks into them: only the command line starts them.
+ROOMS = ["compilation", "files", "silent_tensorflow", "nested_arrays", "config_fields", "config"]
+ROOMS += ["environments", "episodes", "presets", "networks", "search", "replay", "reanalyse", "games", "acting"]
+ROOMS += ["learning", "training"]
+# These look into every room, and no room looks into them: only the commands start them.
 ONLOOKERS = ["explain", "experiments", "bench", "classroom"]
-COMMAND_LINE = ["doctor", "summary", "presets_command", "cli", "__main__"]
+COMMAND_LINE = ["commands", "__main__"]
 
 
 def ruff(*arguments):
@@ -100,7 +88,7 @@ def may_use(user, used):
 def test_the_order_of_rooms_is_told_apart_from_its_opposite():
     assert may_use("search", "networks") and not may_use("networks", "search")
     assert may_use("bench", "training") and not may_use("training", "bench")
-    assert may_use("cli", "bench") and not may_use("bench", "cli")
+    assert may_use("commands", "bench") and not may_use("bench", "commands")
     assert may_use("classroom", "explain") and not may_use("explain", "classroom")
 
 
@@ -121,7 +109,5 @@ def test_a_module_uses_only_rooms_before_its_own(path):
     user = room_of(module)
     assert user in ["", *ROOMS, *ONLOOKERS, *COMMAND_LINE], f"mzu/{user} has no place in the order of rooms yet"
     imports = imported_modules(path.read_text(), module, is_package)
-    # A command puts rooms together: the end of a training run says what the explainer makes of its model.
-    allowed = ONLOOKERS if module.endswith("_command") else []
-    wrong = [name for name in imports if not (may_use(user, room_of(name)) or room_of(name) in allowed)]
+    wrong = [name for name in imports if not may_use(user, room_of(name))]
     assert not wrong, f"{module} may not import {', '.join(wrong)}"

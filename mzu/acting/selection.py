@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from mzu.config import Config
-from mzu.networks.compile_model import model_for_search
+from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import Network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.search.improvement import improve

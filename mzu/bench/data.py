@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mzu.episodes import dqn_replay, minari_format, npz, rlu_atari, rlu_control
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
+from mzu.episodes.readers import dqn_replay, minari_format, npz, rlu_atari, rlu_control
 
 COLUMNS = {
     "format": "format       ",

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from mzu.networks.compiled.weights import NetworkWeights, TrunkWeights
 from mzu.networks.constants import NORM_EPSILON, SCALAR_EPSILON
-from mzu.networks.weights import NetworkWeights, TrunkWeights
 
 
 def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulations: int, dirichlet_fraction=0.25):

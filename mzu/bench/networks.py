@@ -12,7 +12,7 @@ from mzu.environments.spaces import Spaces
 from mzu.learning.losses import unroll, unrolled_losses
 from mzu.learning.optimiser import AdamW
 from mzu.learning.targets import Targets
-from mzu.networks.compile_model import compile_model, refresh
+from mzu.networks.compiled.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network, build_network
 from mzu.search.search import search

@@ -12,9 +12,9 @@ import threadpoolctl
 from mzu.bench.timing import best_times
 from mzu.compilation import kernel
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
-from mzu.networks.weights import random_weights
-from mzu.search.batch import add_node
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
+from mzu.search.batched_kernels import add_node
 from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, Inputs, select
 from mzu.search.search import make_settings, search

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mzu.classroom.checks.find_the_bug import MENDED, SICK_PART, WRONG
+from mzu.config_fields import did_you_mean
 from mzu.explain import bugs
 from mzu.explain.system import System
 from mzu.explain.toy import played, toy_system
-from mzu.reanalyse.stored_game import StoredGame
+from mzu.games.stored_game import StoredGame
 from mzu.replay.replay import Batch
 from mzu.search import reference
-from mzu.settings import did_you_mean
 
 HEALTHY = {question.name: question.right for question in MENDED} | {"backup": reference.backup}
 SICK = {**WRONG, "P": bugs.backup}

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from mzu.environments.spaces import Spaces
-from mzu.episodes import dqn_replay, minari_format, npz, rlu_atari, rlu_control
 from mzu.episodes.embedded import recipe
 from mzu.episodes.episode import Episode
-from mzu.episodes.faults import Fault, FaultCounter, OnFault, raise_fault
-from mzu.episodes.files import find_shards
 from mzu.episodes.locate import locate
+from mzu.episodes.readers import dqn_replay, minari_format, npz, rlu_atari, rlu_control
+from mzu.episodes.readers.faults import Fault, FaultCounter, OnFault, raise_fault
+from mzu.episodes.readers.files import find_shards
 
 Reader = Callable[[OnFault], Iterator[Episode]]
 

@@ -7,8 +7,8 @@ byte where the versions in requirements.txt are installed. Who plays: `mzu/envir
 from dataclasses import dataclass
 from pathlib import Path
 
+from mzu.config_fields import did_you_mean
 from mzu.environments.spaces import Spaces
-from mzu.settings import did_you_mean
 
 FOLDER = Path(__file__).parent / "data"
 

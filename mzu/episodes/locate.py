@@ -4,10 +4,10 @@ import difflib
 import re
 from pathlib import Path
 
-from mzu.episodes import minari_format, rlu_control
 from mzu.episodes.embedded import embedded_path
-from mzu.episodes.faults import ShuffledTransitions
-from mzu.episodes.files import SHARD
+from mzu.episodes.readers import minari_format, rlu_control
+from mzu.episodes.readers.faults import ShuffledTransitions
+from mzu.episodes.readers.files import SHARD
 
 SCHEMES = ("embedded", "rlu", "rlu_atari", "dqn_replay", "minari")
 

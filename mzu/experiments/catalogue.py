@@ -1,8 +1,8 @@
 """The experiments, each named after what it mirrors in the paper (`mzu reproduce --list`)."""
 
+from mzu.config_fields import did_you_mean
 from mzu.experiments.definition import POLICY, SEARCH, VALUE, Claim, Experiment, Measure, Side, Variant
-from mzu.settings import did_you_mean
-from mzu.training.train_command import METHODS
+from mzu.training.comparison import METHODS
 
 BEHAVIOUR_CLONING, CRR, UNPLUGGED = (METHODS[name] for name in ("behaviour_cloning", "crr", "unplugged"))
 BEST_POLICY, BEST_SEARCH = Measure("policy", "best"), Measure("search", "best")

@@ -72,9 +72,9 @@ def _read(words: str) -> Collected:
 
 
 def _collect(collected: Collected, path: Path) -> None:
-    from mzu.collect import collect
+    from mzu.acting.collect import collect
     from mzu.environments.make import make
-    from mzu.episodes.npz import write_npz
+    from mzu.episodes.readers.npz import write_npz
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with make(collected.made.environment) as environment:

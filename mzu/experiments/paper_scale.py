@@ -8,7 +8,7 @@ import dataclasses
 from pathlib import Path
 
 from mzu.environments.control import OBSERVATION_KEYS
-from mzu.episodes.rlu_control import ACTION_DIMENSIONS
+from mzu.episodes.readers.rlu_control import ACTION_DIMENSIONS
 from mzu.experiments.catalogue import AUTOMATIC_WIDTH, UNPLUGGED
 from mzu.experiments.definition import Experiment, Task, Variant
 from mzu.experiments.running import FIRST_SEED

@@ -14,7 +14,7 @@ import numpy as np
 from mzu.environments.environment import Environment
 from mzu.environments.make import make
 from mzu.episodes.episode import Episode
-from mzu.episodes.npz import write_npz
+from mzu.episodes.readers.npz import write_npz
 from mzu.experiments.recordings import RECORDINGS, Recording
 
 

@@ -7,7 +7,7 @@ chosen (tutorials/steady_learning.md).
 
 from dataclasses import dataclass
 
-from mzu.settings import did_you_mean
+from mzu.config_fields import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Random play scores the mean over 1,000 episodes of CartPole, 2,000 of Catch and 
 recipe or recording says; online, where nobody played before, it is the highest return there is.
 """
 
+from mzu.config_fields import did_you_mean
 from mzu.episodes.embedded import RECIPES
 from mzu.experiments.definition import Task
 from mzu.experiments.recordings import recording
@@ -20,7 +21,6 @@ from mzu.presets import (
     STEADY_SAMPLED,
     SWINGUP,
 )
-from mzu.settings import did_you_mean
 
 KEPT = ("run.keep_checkpoints=1", "run.checkpoint_period=500")
 OFFLINE = (*CLASSROOM, *KEPT, "reanalyse.fraction=1")

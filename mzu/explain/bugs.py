@@ -19,8 +19,8 @@ import numpy as np
 
 from mzu.explain.system import System
 from mzu.explain.toy import corridor_model, played, toy_system
+from mzu.games.stored_game import StoredGame
 from mzu.learning.targets import steps_left_at
-from mzu.reanalyse.stored_game import StoredGame
 from mzu.replay.replay import Replay
 from mzu.replay.returns import n_step_returns
 from mzu.search import history, reference, reference_candidates

@@ -9,7 +9,7 @@ import dataclasses
 
 import numpy as np
 
-from mzu.explain.lesson import IN_REPLAY, search_rng
+from mzu.explain.target_terms import IN_REPLAY, search_rng
 from mzu.explain.wording import action_name
 from mzu.search import reference
 from mzu.search.tree import ROOT

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mzu.explain import lesson, searching
+from mzu.explain import search_terms, target_terms
 from mzu.explain.checks import run_checks
 from mzu.explain.system import System
 from mzu.files import written_whole
@@ -131,24 +131,25 @@ class Explanation:
 
 def explain_position(system: System, episode: int, step: int, other: System | None = None) -> Explanation:
     """Explains one position; `other` is the same run at another checkpoint, to compare with."""
-    found = lesson.look_at(system, episode, step)
+    found = target_terms.look_at(system, episode, step)
     config = system.config
     search = {"root": None, "simulations": None, "tree": None, "result": None}
     if found.results:
         result, stored = found.results[0], system.episodes[episode]
         # As it is injected: a stored action may lie a rounding error outside of the bounds.
         action = np.clip(stored.actions[step], -1, 1) if system.spaces.continuous else stored.actions[step]
-        rng = lesson.search_rng(system, episode, step)
+        rng = target_terms.search_rng(system, episode, step)
         search = {
-            "root": searching.root_section(
+            "root": search_terms.root_section(
                 system.model, found.observation, action, system.injects, result, config.search, rng
             ),
-            "simulations": searching.simulations_section(result.tree, result.history, config.search.discount),
-            "tree": searching.tree_section(result.tree),
-            "result": searching.result_section(
+            "simulations": search_terms.simulations_section(result.tree, result.history, config.search.discount),
+            "tree": search_terms.tree_section(result.tree),
+            "result": search_terms.result_section(
                 result, config.search, system.scale, system.stored_value_of(episode, step)
             ),
         }
+    found_by_other = None if other is None else target_terms.look_at(other, episode, step)
     explanation = Explanation(
         about={
             "system": system.name,
@@ -161,13 +162,13 @@ def explain_position(system: System, episode: int, step: int, other: System | No
             "episodes": len(system.episodes),
             "config": json.loads(config.to_json()),
         },
-        position=lesson.position_section(system, found),
+        position=target_terms.position_section(system, found),
         **search,
-        policy_target=lesson.policy_target_section(system, found),
-        value_target=lesson.value_target_section(system, found),
-        priority=lesson.priority_section(system, found),
-        loss=lesson.loss_section(system, found),
-        change=lesson.change_section(found, None if other is None else lesson.look_at(other, episode, step), other),
+        policy_target=target_terms.policy_target_section(system, found),
+        value_target=target_terms.value_target_section(system, found),
+        priority=target_terms.priority_section(system, found),
+        loss=target_terms.loss_section(system, found),
+        change=target_terms.change_section(found, found_by_other, other),
         checks=[],
     )
     return dataclasses.replace(explanation, checks=run_checks(system, found, explanation))

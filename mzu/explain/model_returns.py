@@ -6,11 +6,11 @@ from collections.abc import Callable
 import numpy as np
 
 from mzu.acting.evaluation import evaluate
-from mzu.acting.fresh_game import FreshGame
 from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
-from mzu.networks.compile_model import model_for_search
+from mzu.games.fresh_game import FreshGame
+from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.model import Model
 from mzu.networks.network import Network
 from mzu.replay.pieces import tail_length

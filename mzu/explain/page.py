@@ -10,7 +10,7 @@ from html import escape
 from importlib import resources
 from pathlib import Path
 
-from mzu.explain import searching
+from mzu.explain import search_terms as searching
 from mzu.explain.drawing import tree_svg
 from mzu.explain.explanation import Explanation
 from mzu.explain.root_drawing import root_svg

@@ -181,8 +181,8 @@ def _of_config(config: Config) -> System:
 
 def _of_folder(path: Path, checkpoint: str) -> System:
     from mzu.learning.learner import Learner
+    from mzu.nested_arrays import inside
     from mzu.networks.network import build_network
-    from mzu.state import inside
     from mzu.training.problem import load_problem
     from mzu.training.run_folder import RunFolder
     from mzu.training.trainer import new_replay, new_sources
@@ -204,7 +204,7 @@ def _of_folder(path: Path, checkpoint: str) -> System:
 
 
 def _system(name: str, config: Config, problem, learner, replay: Replay | None, sources) -> System:
-    from mzu.networks.compile_model import model_for_search
+    from mzu.networks.compiled.compile_model import model_for_search
 
     period = config.learning.target_network_period
     return System(

@@ -12,8 +12,8 @@ from mzu.config import Config
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.explain.system import System
+from mzu.games.stored_game import StoredGame
 from mzu.networks.model import TabularModel
-from mzu.reanalyse.stored_game import StoredGame
 from mzu.replay.replay import Replay
 from mzu.replay.segment import split_lengths
 from mzu.replay.trace import SearchTrace

@@ -12,7 +12,7 @@ from mzu.config import Config
 from mzu.learning.losses import Following, consistency_losses, following_of, unroll, unrolled_losses
 from mzu.learning.optimiser import AdamW
 from mzu.learning.targets import Targets, make_targets
-from mzu.networks.compile_model import model_for_search, refresh
+from mzu.networks.compiled.compile_model import model_for_search, refresh
 from mzu.networks.network import Network, build_network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.replay.replay import Batch

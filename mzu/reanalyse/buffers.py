@@ -15,9 +15,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from mzu.episodes.episode import Episode
+from mzu.nested_arrays import inside, under
 from mzu.replay.pieces import Piece, cut_piece
 from mzu.replay.segment import split_lengths
-from mzu.state import inside, under
 
 _ARRAYS = ("observations", "actions", "rewards")
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
+from mzu.networks.compiled.forward_pass import CompiledModel
 from mzu.networks.model import GaussianPolicy, Model
-from mzu.search import batch as batched
+from mzu.search import batched_kernels as batched
 from mzu.search.gumbel import considered_table
 from mzu.search.history import History, replay
 from mzu.search.improvement import improve

@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 
-from mzu.acting.play import temperature_at
+from mzu.games.player import temperature_at
 from mzu.learning.learner import Diverged
-from mzu.state import inside, under
+from mzu.nested_arrays import inside, under
 from mzu.training.run_folder import RunFolder
 from mzu.training.tensorboard import open_tensorboard
 

@@ -14,19 +14,19 @@ from collections.abc import Callable
 import numpy as np
 
 from mzu.acting.evaluation import Evaluation, evaluate
-from mzu.acting.play import Player, temperature_at
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
+from mzu.games.player import Player, temperature_at
 from mzu.learning.learner import Learner, Lesson
 from mzu.learning.targets import Targets
-from mzu.networks.compile_model import model_for_search, network_weights
+from mzu.nested_arrays import inside, under
+from mzu.networks.compiled.compile_model import model_for_search, network_weights
+from mzu.networks.compiled.weights import NetworkWeights
 from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
-from mzu.networks.weights import NetworkWeights
 from mzu.reanalyse.buffers import Demonstrations, HighestReturn, Mixture, MostRecent
 from mzu.replay.pieces import tail_length
 from mzu.replay.replay import Batch, Replay
-from mzu.state import inside, under
 from mzu.training.problem import Problem, load_problem
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder

@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from mzu import cli
 from mzu.bench import search as bench
 from mzu.bench.timing import best_times
+from mzu.commands import cli
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
-from mzu.networks.weights import random_weights
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.search.search import search
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mzu.bench import train
-from mzu.cli import main
+from mzu.commands.cli import main
 from mzu.config import Config
 from mzu.presets import Preset
 

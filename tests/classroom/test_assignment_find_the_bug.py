@@ -12,9 +12,9 @@ import pytest
 from mzu.classroom import build
 from mzu.classroom.assignments import ASSIGNMENTS
 from mzu.classroom.checks.find_the_bug import DIAGNOSIS, MENDED, QUESTIONS, SICK_PART, WRITTEN, WRONG
-from mzu.classroom.command import FOLDER
 from mzu.classroom.notebooks import read_source
 from mzu.classroom.patients import batch_of, file_record, learner_step, patient
+from mzu.commands.classroom import FOLDER
 from mzu.explain import bugs
 from mzu.explain.explanation import difference, explain_position
 from mzu.explain.toy import toy_system

@@ -6,8 +6,8 @@ import made_assignment
 import nbformat
 import pytest
 
-from mzu import cli
 from mzu.classroom import build
+from mzu.commands import cli
 
 
 @pytest.fixture(scope="module")

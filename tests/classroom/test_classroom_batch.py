@@ -9,8 +9,8 @@ import made_assignment
 import nbformat
 import pytest
 
-from mzu import cli
 from mzu.classroom import build, grading
+from mzu.commands import cli
 
 TIME_LIMIT = 2
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import made_assignment
 import pytest
 
-from mzu import cli
 from mzu.classroom import grade_report
 from mzu.classroom.assignments import ASSIGNMENTS
 from mzu.classroom.grading import Answer, Grade
+from mzu.commands import cli
 
 TWICE, SUM, COUNT = made_assignment.QUESTIONS
 IDEA = "the discount makes later rewards count less"

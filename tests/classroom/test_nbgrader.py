@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from mzu import cli
 from mzu.classroom import build
 from mzu.classroom.assignments import ASSIGNMENTS
+from mzu.commands import cli
 
 pytest.importorskip("nbgrader", reason="needs nbgrader: pip install mzu[classroom]")
 pytestmark = pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader's own use of its database

@@ -155,8 +155,8 @@ def test_what_cannot_be_made_is_said_in_a_sentence(id, options, sentence):
 
 def recorded_episode(folder):
     """Frames [T, 84, 84] and actions [T] of the recorded episode of Asterix, as the file holds them."""
-    from mzu.episodes.example import decode
-    from mzu.episodes.tfrecord import read_records
+    from mzu.episodes.readers.example import decode
+    from mzu.episodes.readers.tfrecord import read_records
 
     ((_, data),) = read_records(folder / "rlu_atari" / "Asterix" / "run_1-00000-of-00001")
     fields = decode(data)

@@ -134,7 +134,7 @@ def test_flattening_takes_rows_out_of_flat_files_and_names_what_is_missing():
 
 def test_the_recorded_episode_of_rl_unplugged_happens_again_in_the_environment(fixtures_folder):
     """The whole state of cartpole is in its observation: from each one, the recorded action leads to the next."""
-    from mzu.episodes.rlu_control import control_task, read_control
+    from mzu.episodes.readers.rlu_control import control_task, read_control
 
     path = fixtures_folder / "rlu_control_suite" / "cartpole_swingup" / "train-00000-of-00001"
     (episode,) = read_control(path, control_task("cartpole_swingup"))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces as gym
 
-from mzu.collect import collect
+from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments import scores
 from mzu.environments.environment import random_action

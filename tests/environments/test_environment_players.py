@@ -5,13 +5,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from mzu.cli import main
-from mzu.collect import collect
+from mzu.acting.collect import collect
+from mzu.commands.cli import main
 from mzu.environments import players
 from mzu.environments.make import make
 from mzu.environments.players import PLAYERS, Player, draw_player
 from mzu.environments.policies import cheetah_run, heuristic_policy, noisy_policy
-from mzu.episodes.npz import read_npz
+from mzu.episodes.readers.npz import read_npz
 
 
 def test_players_are_drawn_in_proportion_to_their_weights(monkeypatch):

@@ -6,11 +6,11 @@ from made_episodes import assert_same
 from scipy.spatial import cKDTree
 
 from mzu import load_episodes
-from mzu.cli import main
-from mzu.collect import collect
+from mzu.acting.collect import collect
+from mzu.commands.cli import main
 from mzu.environments.make import make
 from mzu.episodes.embedded import FOLDER, RECIPES, embedded_path
-from mzu.episodes.npz import read_npz
+from mzu.episodes.readers.npz import read_npz
 
 EMBEDDED = [name for name, recipe in RECIPES.items() if recipe.is_embedded]
 

@@ -10,18 +10,18 @@ from made_episodes import atari_episodes, control_episodes, rewrite
 from PIL import Image
 
 from mzu import load_episodes
-from mzu.cli import main
-from mzu.collect import collect
+from mzu.acting.collect import collect
+from mzu.commands.cli import main
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
-from mzu.episodes.alignment import ImageAlignment, StateAlignment, needed_shift
-from mzu.episodes.check import check_dataset
 from mzu.episodes.dataset import EpisodeDataset, shift_rewards
+from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
+from mzu.episodes.doctor.check import check_dataset
+from mzu.episodes.doctor.report import report_html, report_text
+from mzu.episodes.doctor.statistics import JpegTraces, Statistics
 from mzu.episodes.episode import Episode
-from mzu.episodes.npz import write_npz
-from mzu.episodes.report import report_html, report_text
-from mzu.episodes.rlu_control import control_task, write_control
-from mzu.episodes.statistics import JpegTraces, Statistics
+from mzu.episodes.readers.npz import write_npz
+from mzu.episodes.readers.rlu_control import control_task, write_control
 
 
 def check(episodes, environment=None, spaces=None):

@@ -10,10 +10,10 @@ from made_episodes import assert_same, atari_episodes, control_episodes, rewrite
 from PIL import Image
 
 from mzu import load_episodes
-from mzu.episodes.faults import Fault, FaultCounter
-from mzu.episodes.npz import write_npz
-from mzu.episodes.rlu_atari import write_atari
-from mzu.episodes.rlu_control import control_task, write_control
+from mzu.episodes.readers.faults import Fault, FaultCounter
+from mzu.episodes.readers.npz import write_npz
+from mzu.episodes.readers.rlu_atari import write_atari
+from mzu.episodes.readers.rlu_control import control_task, write_control
 
 
 @pytest.fixture

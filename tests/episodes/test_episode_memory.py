@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from mzu.bench import data
-from mzu.cli import main
-from mzu.episodes.dqn_replay import file_name
+from mzu.commands.cli import main
 from mzu.episodes.episode import Episode
-from mzu.episodes.example import encode
-from mzu.episodes.npz import write_npz
-from mzu.episodes.rlu_atari import atari_fields
-from mzu.episodes.tfrecord import RecordWriter
+from mzu.episodes.readers.dqn_replay import file_name
+from mzu.episodes.readers.example import encode
+from mzu.episodes.readers.npz import write_npz
+from mzu.episodes.readers.rlu_atari import atari_fields
+from mzu.episodes.readers.tfrecord import RecordWriter
 
 EPISODES, STEPS = 300, 1000  # 300,000 frames of 84x84 are 2.1 GB
 # Not `ru_maxrss`: that also counts what the process that starts this one holds.

@@ -11,11 +11,11 @@ from made_episodes import assert_same, atari_episodes, control_episodes, rewrite
 
 import mzu
 from mzu import load_episodes
-from mzu.episodes.dqn_replay import TIME_LIMIT, _stretches
 from mzu.episodes.episode import Episode
-from mzu.episodes.npz import episodes_from_arrays, write_npz
-from mzu.episodes.rlu_atari import MINIMAL_ACTIONS, write_atari
-from mzu.episodes.rlu_control import ACTION_DIMENSIONS, NUM_EPISODES, control_task, own_task, write_control
+from mzu.episodes.readers.dqn_replay import TIME_LIMIT, _stretches
+from mzu.episodes.readers.npz import episodes_from_arrays, write_npz
+from mzu.episodes.readers.rlu_atari import MINIMAL_ACTIONS, write_atari
+from mzu.episodes.readers.rlu_control import ACTION_DIMENSIONS, NUM_EPISODES, control_task, own_task, write_control
 
 
 def test_the_dm_control_fixture_has_1001_observations_and_the_known_return(fixtures_folder):
@@ -140,7 +140,7 @@ def test_a_fraction_does_not_decompress_the_rest_of_a_file(tmp_path):
 
 
 def test_an_end_at_the_time_limit_is_a_truncation_in_dqn_replay(tmp_path, monkeypatch):
-    monkeypatch.setattr("mzu.episodes.dqn_replay.TIME_LIMIT", 6)
+    monkeypatch.setattr("mzu.episodes.readers.dqn_replay.TIME_LIMIT", 6)
     rows = replay_rows([6, 5], np.random.default_rng(0))
     logs = tmp_path / "Pong" / "1" / "replay_logs"
     write_replay_logs(logs, *([*values, values[0]] for values in rows))

@@ -18,12 +18,12 @@ from made_episodes import assert_same, atari_episodes, control_episodes
 from mzu import load_episodes
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
-from mzu.episodes.example import decode, encode
-from mzu.episodes.minari_format import LossyImages, write_minari
-from mzu.episodes.npz import write_npz
-from mzu.episodes.rlu_atari import write_atari
-from mzu.episodes.rlu_control import control_task, own_task, write_control
-from mzu.episodes.tfrecord import RecordWriter, masked_crc, read_records
+from mzu.episodes.readers.example import decode, encode
+from mzu.episodes.readers.minari_format import LossyImages, write_minari
+from mzu.episodes.readers.npz import write_npz
+from mzu.episodes.readers.rlu_atari import write_atari
+from mzu.episodes.readers.rlu_control import control_task, own_task, write_control
+from mzu.episodes.readers.tfrecord import RecordWriter, masked_crc, read_records
 from mzu.files import written_whole
 
 

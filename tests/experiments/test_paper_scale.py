@@ -2,7 +2,7 @@
 
 import pytest
 
-from mzu.cli import main
+from mzu.commands.cli import main
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.definition import run_config
 from mzu.experiments.paper_scale import ATARI, CONTROL_TASKS, OWN, at_paper_scale

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from made_experiments import EXPERIMENT, TASK
 
-from mzu.cli import main
+from mzu.commands.cli import main
 from mzu.experiments import catalogue, page, report, tasks
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.figures import data_digest, draw, read_digest

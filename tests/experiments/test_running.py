@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from made_experiments import EXPERIMENT, TASK
 
-from mzu.cli import main
+from mzu.commands.cli import main
 from mzu.experiments import catalogue, running, tasks
 from mzu.experiments.definition import POLICY, SEARCH, Measure
 from mzu.experiments.running import FIRST_SEED, alone_in, plan, read_rows, rows, run_all, write_rows

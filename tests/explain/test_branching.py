@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mzu.collect import collect
+from mzu.acting.collect import collect
 from mzu.environments.environment import random_action
 from mzu.environments.make import make
 from mzu.explain import branching

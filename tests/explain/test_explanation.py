@@ -8,11 +8,11 @@ import pytest
 from made_systems import KINDS, made_system, positions
 
 import mzu.explain
-from mzu.collect import collect
+from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.make import make
-from mzu.episodes.npz import write_npz
-from mzu.explain import lesson
+from mzu.episodes.readers.npz import write_npz
+from mzu.explain import target_terms as lesson
 from mzu.explain.explanation import Explanation, difference, explain_position
 from mzu.explain.page import page_html
 from mzu.explain.system import open_system

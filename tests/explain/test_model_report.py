@@ -23,7 +23,7 @@ from mzu.explain.model_depth import by_depth, correlation, draw_positions, error
 from mzu.explain.model_findings import NOTHING, findings
 from mzu.explain.model_ranking import compare, head, ranking
 from mzu.explain.model_report import ModelReport, report_model
-from mzu.networks.compile_model import model_for_search
+from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import build_network
 
 

@@ -16,10 +16,10 @@ import urllib.request
 import numpy as np
 import pytest
 
-from mzu.collect import collect
+from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.make import make
-from mzu.episodes.npz import write_npz
+from mzu.episodes.readers.npz import write_npz
 from mzu.explain import server
 from mzu.explain.explanation import explain_position
 from mzu.explain.page import page_html, write_page

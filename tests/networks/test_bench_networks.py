@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mzu.bench import networks
-from mzu.cli import main
+from mzu.commands.cli import main
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_fewer_than_one_repetition_is_refused(capsys):
 def test_the_search_benchmark_does_not_import_tensorflow():
     code = """
 import sys
-from mzu.cli import main
+from mzu.commands.cli import main
 try:
     main(["bench", "search", "--help"])
 except SystemExit:

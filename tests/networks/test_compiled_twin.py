@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mzu.bench.networks import make_training_step, random_training_batch
 from mzu.config import NetworkConfig, SearchConfig
 from mzu.environments.spaces import Spaces
-from mzu.networks.compile_model import compile_model, model_for_search, refresh
-from mzu.networks.compiled import CompiledModel
+from mzu.networks.compiled.compile_model import compile_model, model_for_search, refresh
+from mzu.networks.compiled.forward_pass import CompiledModel
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import build_network
 from mzu.networks.scalars import inverse_transform

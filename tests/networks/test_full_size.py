@@ -14,9 +14,9 @@ import pytest
 from mzu.bench.networks import make_training_step, random_training_batch
 from mzu.config import NetworkConfig, SearchConfig
 from mzu.environments.spaces import Spaces
-from mzu.networks.compile_model import model_for_search
+from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import build_network
-from mzu.networks.summary import count_parameters
+from mzu.networks.parameter_table import count_parameters
 from mzu.search.search import search
 
 CASES = {  # name: width, spaces, training batch, searched positions

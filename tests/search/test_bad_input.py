@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.networks.model import GaussianPolicy, TabularModel
-from mzu.networks.weights import random_weights
 from mzu.search.search import search, visit_distribution
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
-from mzu.networks.weights import random_weights
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.search.history import prefix
 from mzu.search.kernels import ALL_ACTIONS
 from mzu.search.search import make_settings, search

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
-from mzu.networks.weights import random_weights
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.search.cores import run_on_cores
 from mzu.search.search import search
 from mzu.search.tree import tree_bytes

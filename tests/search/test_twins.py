@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from twins import assert_same_tree
 
 from mzu.config import SearchConfig
-from mzu.networks.compiled import CompiledModel
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
 from mzu.networks.model import GaussianPolicy, TabularModel
-from mzu.networks.weights import random_weights
 from mzu.search import reference
 from mzu.search import search as search_module
 from mzu.search.improvement import reference as plain_operators

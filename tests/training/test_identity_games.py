@@ -9,7 +9,7 @@ import functools
 import numpy as np
 import pytest
 
-import mzu.networks.compile_model
+import mzu.networks.compiled.compile_model
 from mzu.config import Config
 from mzu.environments.environment import random_action
 from mzu.environments.make import make
@@ -58,7 +58,9 @@ def test_continuous_actions_are_learned():
 
 def test_images_are_learned(monkeypatch):
     # XLA would compile the convolutions for longer than it takes to learn the game.
-    monkeypatch.setattr(mzu.networks.compile_model, "KerasModel", functools.partial(KerasModel, jit_compile=False))
+    monkeypatch.setattr(
+        mzu.networks.compiled.compile_model, "KerasModel", functools.partial(KerasModel, jit_compile=False)
+    )
     by_search, by_policy = trained(
         *ONLINE, "environment=identity_image", "search.num_simulations=8", "acting.positions_per_step=8",
         "network.width=16", "learning.training_steps=120",

@@ -51,7 +51,7 @@ def test_reanalysing_saves_at_least_half_of_the_environment_steps(seed):
 
 def test_the_trajectory_s_action_must_be_injected_to_learn_from_data_with_six_action_dimensions(tmp_path):
     """Cheetah run, from 100 recorded episodes; two seeds each."""
-    from mzu.cli import main
+    from mzu.commands.cli import main
 
     path = tmp_path / "cheetah.npz"
     assert main(["collect", "--recipe", "cheetah", "--out", str(path)]) == 0

@@ -2,14 +2,14 @@
 
 import pytest
 
-from mzu.cli import main
+from mzu.commands.cli import main
+from mzu.commands.presets import differences
 from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.embedded import RECIPES
 from mzu.learning.learner import check_possible
 from mzu.presets import DEFAULT, PRESETS, default_config, preset
-from mzu.presets_command import differences
 from mzu.replay.segment import split_lengths
 from mzu.training.problem import check_config
 

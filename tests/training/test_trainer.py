@@ -14,7 +14,7 @@ import pytest
 from made_runs import ONLINE, OPTIONS, TINY, assert_same_state, tiny_config, train, write_data
 
 from mzu.config import Config
-from mzu.episodes.npz import read_npz, write_npz
+from mzu.episodes.readers.npz import read_npz, write_npz
 from mzu.training.problem import load_problem
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
@@ -62,7 +62,7 @@ def test_another_seed_gives_another_beginning():
 
 RUNS = """
 import os, signal, sys
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 import_tensorflow()
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
@@ -305,7 +305,7 @@ def test_a_run_plays_with_held_actions_and_goes_on_as_if_nothing_had_happened(tm
 
 
 def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
-    from mzu.collect import collect
+    from mzu.acting.collect import collect
     from mzu.environments.make import make
 
     write_npz(tmp_path / "data.npz", collect(make("identity", size=6), "random", 3))

@@ -8,7 +8,7 @@ import numpy as np
 
 from mzu.classroom.question import Question, WrittenQuestion
 from mzu.config import Config
-from mzu.reanalyse.stored_game import StoredGame
+from mzu.games.stored_game import StoredGame
 from mzu.replay.pieces import Piece
 from mzu.replay.priorities import Priorities
 from mzu.replay.returns import n_step_returns

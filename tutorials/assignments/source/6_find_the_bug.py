@@ -106,7 +106,7 @@ from mzu.classroom import check
 np.set_printoptions(precision=4, suppress=True)
 
 # %% nbgrader={"grade": false, "grade_id": "6-tools", "locked": true, "schema_version": 3, "solution": false, "task": false}
-from mzu.quiet import import_tensorflow
+from mzu.silent_tensorflow import import_tensorflow
 
 import_tensorflow()
 

@@ -1,0 +1,1 @@
+"""One file per `mzu NAME`: arguments and printing, nothing else."""

@@ -1,0 +1,86 @@
+"""The command line: `mzu <command> ...`, the same as `python -m mzu <command> ...`.
+
+Each command lives in a module of its own, which is imported only when that command is chosen: `mzu --help` answers at
+once, although most commands need TensorFlow or Numba.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from typing import NamedTuple
+
+import mzu
+
+
+class Command(NamedTuple):
+    """A subcommand; its module offers `add_arguments(parser)` and `run(arguments) -> exit status`."""
+
+    name: str
+    module: str
+    help: str
+
+
+COMMANDS = [
+    Command("doctor", "mzu.commands.doctor", "versions, and whether all that mzu needs works on this machine"),
+    Command("train", "mzu.commands.train", "train on a preset, an environment or a dataset"),
+    Command("evaluate", "mzu.commands.evaluate", "play episodes with a trained run; a table, and a video"),
+    Command("explain", "mzu.commands.explain", "take one target apart, or say how far a model can be trusted"),
+    Command("presets", "mzu.commands.presets", "list the named settings of `mzu train`, or show one"),
+    Command("network", "mzu.commands.network", "show the networks of a config: layers, parameters, memory of a search"),
+    Command("collect", "mzu.commands.collect", "record episodes of a random or heuristic policy as a dataset"),
+    Command("data", "mzu.commands.data", "look at a dataset, check it before training, or convert it"),
+    Command("reproduce", "mzu.commands.reproduce", "rerun the paper's experiments at classroom scale"),
+    Command("bench", "mzu.commands.bench", "measure speed, as ratios within one run"),
+    Command("classroom", "mzu.commands.classroom", "make the notebooks of the assignments from their sources"),
+    Command("grade", "mzu.commands.grade", "grade handed-in notebooks: a table, and a page per student"),
+]
+
+
+def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> int:
+    """Run one command and return its exit status: 2 for a mistake that can be said in a sentence, 130 for Ctrl-C."""
+    argv = sys.argv[1:] if argv is None else argv
+    show_traceback = False
+    try:
+        parser = build_parser(argv, commands)
+        arguments = parser.parse_args(argv)
+        if arguments.command is None:
+            parser.print_help(sys.stderr)
+            return 2
+        show_traceback = arguments.traceback
+        return arguments.run(arguments)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # `mzu doctor | head` is no mistake. Python would complain again when it flushes the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (ValueError, OSError) as error:
+        if show_traceback or not str(error):
+            raise
+        print(f"mzu: {sentence(error)}", file=sys.stderr)
+        return 2
+
+
+def build_parser(argv: list[str], commands: list[Command] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser for `argv`: all commands by name, and the arguments of the one that `argv` chooses."""
+    parser = argparse.ArgumentParser(prog="mzu", description=mzu.__doc__)
+    parser.add_argument("--version", action="version", version=f"mzu {mzu.__version__}")
+    parser.add_argument("--traceback", action="store_true", help="show where in the code an error arose")
+    subparsers = parser.add_subparsers(dest="command", metavar="command")
+    # The options above take no value, so the first word that is not an option is the command.
+    chosen = next((word for word in argv if not word.startswith("-")), None)
+    for command in commands:
+        subparser = subparsers.add_parser(command.name, help=command.help, description=command.help)
+        if command.name == chosen:
+            module = importlib.import_module(command.module)
+            module.add_arguments(subparser)
+            subparser.set_defaults(run=module.run)
+    return parser
+
+
+def sentence(error: ValueError | OSError) -> str:
+    """What went wrong in the words of the error, without Python's `[Errno 2]`."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -1,0 +1,72 @@
+"""The dataset doctor: one pass over the episodes, and everything that would make training on them wrong or doubtful.
+
+`mzu data check` prints what `check_dataset` finds (findings.py, alignment.py, environment_check.py). Notebook
+09_real_data.
+"""
+
+from typing import NamedTuple
+
+from mzu.environments.environment import Environment
+from mzu.episodes.dataset import EpisodeDataset
+from mzu.episodes.doctor import findings as find
+from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
+from mzu.episodes.doctor.environment_check import environment_findings, replay_findings
+from mzu.episodes.doctor.findings import Finding
+from mzu.episodes.doctor.statistics import JpegTraces, Statistics
+from mzu.episodes.episode import Episode
+
+_REPLAYED_EPISODES = 3
+
+
+class Report(NamedTuple):
+    name: str
+    format: str
+    statistics: Statistics
+    findings: list[Finding]
+    alignment: dict[int, float] | None  # shift of the rewards to how well they agree with what is seen
+    skipped: int
+
+    @property
+    def is_wrong(self) -> bool:
+        return any(finding.severity == "wrong" for finding in self.findings)
+
+
+def check_dataset(
+    dataset: EpisodeDataset, environment: Environment | None = None, progress=lambda episodes: episodes
+) -> Report:
+    """Read all episodes once. `dataset` should be loaded with skip_bad, so that all faults are seen and not the first.
+
+    environment   what `mzu.environments.make` gives; its spaces are compared, and its rewards where it can be replayed
+    progress      wraps the iterator, for a progress bar
+    """
+    statistics, lossy = Statistics(), JpegTraces()
+    after_step = dataset.format == "rlu" or getattr(environment, "id", "").startswith("dm_control:")
+    images, states = ImageAlignment(), StateAlignment(after_step)
+    first: list[Episode] = []
+    for episode in progress(dataset):
+        statistics.add(episode)
+        if len(statistics.forms) > 1:
+            continue
+        if episode.observations.ndim == 4:
+            images.add(episode)
+            lossy.add(episode)
+        else:
+            states.add(episode)
+        if len(first) < _REPLAYED_EPISODES and environment is not None:
+            first.append(episode)
+    is_image = statistics.observation_shape is not None and len(statistics.observation_shape) == 3
+    scores = images.scores() if is_image else states.scores()
+    findings = [*find.fault_findings(dataset), *find.form_findings(statistics), *find.extra_key_findings(dataset)]
+    if statistics.num_episodes:
+        findings += find.repeat_findings(statistics)
+        findings += find.end_findings(statistics)
+        findings += find.action_findings(statistics, dataset)
+        findings += find.observation_findings(statistics, lossy, is_image)
+        findings += find.reward_findings(statistics, needed_shift(scores, is_image), dataset.reward_shift, is_image)
+        findings += find.duplicate_findings(statistics)
+        if environment is not None and len(statistics.forms) == 1:
+            findings += environment_findings(statistics, environment)
+            if not any(finding.severity == "wrong" for finding in findings):
+                findings += replay_findings(first, environment)
+    findings.sort(key=lambda finding: ("wrong", "doubtful", "note").index(finding.severity))
+    return Report(dataset.name, dataset.format, statistics, findings, scores, dataset.skipped)

@@ -1,0 +1,44 @@
+"""The files of a dataset, found together with what is missing of their set.
+
+Sets of files are named as TensorFlow names them, `train-00007-of-00100`. Notebook 09_real_data.
+"""
+
+import gzip
+import re
+import zlib
+from pathlib import Path
+
+from mzu.episodes.readers.faults import Fault, MissingFiles, OnFault
+
+SHARD = re.compile(r"(?P<prefix>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})")
+# What Python raises when compressed bytes are cut off, altered, or no GZIP at all.
+GZIP_ERRORS = (EOFError, zlib.error, gzip.BadGzipFile)
+
+
+def shard_name(prefix: str, index: int, count: int) -> str:
+    return f"{prefix}-{index:05d}-of-{count:05d}"
+
+
+def find_shards(folder: Path, prefix: str, on_fault: OnFault) -> list[Path]:
+    """The files `<prefix>-<i>-of-<n>` of a folder in order; a set that is not complete is a fault."""
+    matches = [(SHARD.fullmatch(path.name), path) for path in sorted(folder.iterdir()) if path.is_file()]
+    found = [(match, path) for match, path in matches if match and re.fullmatch(prefix, match["prefix"])]
+    groups: dict[tuple[str, int], set[int]] = {}
+    for match, _ in found:
+        groups.setdefault((match["prefix"], int(match["count"])), set()).add(int(match["index"]))
+    for (name, count), indices in groups.items():
+        missing = sorted(set(range(count)) - indices)
+        if missing:
+            names = ", ".join(shard_name(name, index, count) for index in missing[:3])
+            more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+            what = f"{len(missing)} of the {count} files of the set are missing: {names}{more}"
+            on_fault(MissingFiles(f"{what}; download them, or pass skip_bad (--skip-bad) to read the others", folder))
+    return [path for _, path in found]
+
+
+def check_not_empty(path: Path) -> None:
+    """A fault for a file that is not there or has no bytes."""
+    if not path.is_file():
+        raise Fault("there is no such file", path)
+    if path.stat().st_size == 0:
+        raise Fault("the file is empty; download or write it again", path)

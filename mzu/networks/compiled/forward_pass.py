@@ -1,0 +1,288 @@
+"""The fully-connected network inside compiled code (paper, appendix "Network Architecture").
+
+The twin of the Keras network: the same numbers from the same weights, but callable from a jitted search, where leaving
+compiled code once per simulation would cost more than the network itself. The network is
+
+    trunk(x)                 dense, then residual blocks x + dense(relu(norm(dense(relu(norm(x)))))), then relu(norm(x))
+    representation(o)        hidden = trunk(o)
+    dynamics(hidden, a)      hidden = trunk([hidden, a]), reward = linear(hidden); the "hidden +" of the Keras dynamics
+                             is part of the first matrix
+    prediction(hidden)       policy, value = linear(hidden), or linear(trunk(hidden))
+
+Rewards and values are expectations over categories (`scalar_from_logits`). All buffers are padded to whole panels of 16
+columns; padding holds zeros.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mzu.compilation import kernel, kernel_part, never_inline
+from mzu.networks.compiled.vector_code import add_product, exp32
+from mzu.networks.compiled.weights import NetworkWeights, PackedNetwork, pack_network, pad_columns
+from mzu.networks.constants import INITIAL_SCALE_LOGIT, MIN_POLICY_SCALE, NORM_EPSILON, SCALAR_EPSILON
+from mzu.networks.model import GaussianPolicy
+
+# Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning.
+FAST = {"reassoc", "contract", "arcp", "nsz"}
+REPRESENTATION, DYNAMICS, PREDICTION = 0, 1, 2  # the trunks
+INPUT, OUTPUT, SUM, NORMED, INNER = range(5)  # the layers of `Buffers.layers`
+
+
+class Buffers(NamedTuple):
+    """Where R rows pass through the network: inputs, outputs and what lies between. Kernels allocate nothing."""
+
+    layers: np.ndarray  # [5, R, W] float32: INPUT and OUTPUT are hidden states, the others belong to the trunk
+    action_index: np.ndarray  # [R] int32, input
+    action_vector: np.ndarray  # [R, D] float32, input
+    reward_logits: np.ndarray  # [R, .] float32
+    output_logits: np.ndarray  # [R, .] float32
+    reward: np.ndarray  # [R], output
+    value: np.ndarray  # [R], output
+    policy: np.ndarray  # [R, P], output: logits, or mean and scale
+
+
+def new_buffers(network: PackedNetwork, rows: int) -> Buffers:
+    """Buffers for `rows` rows."""
+    return Buffers(
+        layers=np.zeros((5, rows, network.vectors.shape[1]), np.float32),
+        action_index=np.zeros(rows, np.int32),
+        action_vector=np.zeros((rows, len(network.action) if network.continuous else 0), np.float32),
+        reward_logits=np.empty((rows, len(network.reward_bias)), np.float32),
+        output_logits=np.empty((rows, len(network.outputs_bias)), np.float32),
+        reward=np.zeros(rows),
+        value=np.zeros(rows),
+        policy=np.empty((rows, network.policy_size)),
+    )
+
+
+class CompiledModel:
+    """A fully-connected network given as arrays, searched entirely inside compiled code.
+
+    It also answers `initial` and `recurrent` like every other model. Hidden states are [B, padded(width)] float32.
+    `max_policy_scale` caps the Gaussian's scale (0.05 when evaluating).
+    """
+
+    def __init__(self, weights: NetworkWeights, max_policy_scale: float = math.inf):
+        self.max_policy_scale = max_policy_scale
+        self.refresh(weights)
+
+    def refresh(self, weights: NetworkWeights) -> None:
+        """Takes new weights, for instance after a training step."""
+        self.network = pack_network(weights, self.max_policy_scale)
+        self.observation_size = weights.representation.first.kernel.shape[0]
+
+    @property
+    def continuous(self) -> bool:
+        return self.network.continuous
+
+    @property
+    def num_actions(self) -> int:
+        """A for discrete actions, D for continuous ones."""
+        return self.network.action.shape[0]
+
+    @property
+    def hidden_size(self) -> int:
+        """Numbers of one hidden state, padding included."""
+        return self.network.vectors.shape[1]
+
+    def padded_observations(self, observations) -> np.ndarray:
+        """Observations [B, O], checked, as float32 with columns of zeros up to whole panels."""
+        observations = np.asarray(observations, np.float32)
+        if observations.shape[1:] != (self.observation_size,):
+            raise ValueError(
+                f"observations have shape {observations.shape}, but this network takes [B, {self.observation_size}]"
+            )
+        if not np.isfinite(observations).all():
+            row = np.flatnonzero(~np.isfinite(observations).all(axis=1))[0]
+            raise ValueError(f"observations[{row}] holds NaN or infinity")
+        return pad_columns(observations)
+
+    def initial(self, observations):
+        observations = self.padded_observations(observations)
+        buffers = new_buffers(self.network, len(observations))
+        _evaluate(self.network, observations, buffers, True)
+        return buffers.layers[OUTPUT], self._policy(buffers), buffers.value
+
+    def recurrent(self, hidden, actions):
+        buffers = new_buffers(self.network, len(hidden))
+        buffers.layers[INPUT] = hidden
+        if self.continuous:
+            buffers.action_vector[:] = actions
+        else:
+            buffers.action_index[:] = actions
+        _evaluate(self.network, np.zeros((0, 0), np.float32), buffers, False)
+        return buffers.layers[OUTPUT], buffers.reward, self._policy(buffers), buffers.value
+
+    def _policy(self, buffers: Buffers):
+        return GaussianPolicy(*np.split(buffers.policy, 2, axis=1)) if self.continuous else buffers.policy
+
+
+@kernel
+def _evaluate(network, observations, buffers, is_root):
+    evaluate(network, observations, buffers, is_root)
+
+
+@kernel_part(fastmath=FAST)
+def evaluate(network, observations, buffers, is_root):
+    """The networks for R rows, from buffer to buffer.
+
+    is_root    representation and prediction: observations [R, O] -> layers[OUTPUT], policy, value
+    otherwise  dynamics and prediction: layers[INPUT] and the actions -> layers[OUTPUT], reward, policy, value
+    """
+    never_inline()
+    total, hidden = buffers.layers[SUM], buffers.layers[OUTPUT]
+    trunk = network.trunks[REPRESENTATION if is_root else DYNAMICS]
+    _fill_rows(total, network.vectors[trunk[1]])
+    if is_root:
+        add_product(observations, network.observation, total)
+    else:
+        _add_actions(network, buffers, total)
+        add_product(buffers.layers[INPUT], network.matrices[trunk[0]], total)
+    _finish_trunk(network, trunk, buffers.layers)
+    _finish_hidden(network, total, hidden)
+
+    if not is_root:
+        _fill_rows(buffers.reward_logits, network.reward_bias)
+        add_product(hidden, network.reward, buffers.reward_logits)
+    source = hidden
+    if network.has_prediction_trunk:
+        trunk, source = network.trunks[PREDICTION], total
+        _fill_rows(total, network.vectors[trunk[1]])
+        add_product(hidden, network.matrices[trunk[0]], total)
+        _finish_trunk(network, trunk, buffers.layers)
+    _fill_rows(buffers.output_logits, network.outputs_bias)
+    add_product(source, network.outputs, buffers.output_logits)
+    _read_heads(network, buffers, is_root)
+
+
+@kernel_part(fastmath=FAST)
+def _add_actions(network, buffers, total):
+    """The action's share of the first dynamics layer: its row of the matrix, or one row per dimension, weighted."""
+    for i in range(total.shape[0]):
+        for d in range(network.action.shape[0] if network.continuous else 1):
+            row = d if network.continuous else buffers.action_index[i]
+            strength = buffers.action_vector[i, d] if network.continuous else np.float32(1)
+            for j in range(total.shape[1]):
+                total[i, j] += strength * network.action[row, j]
+
+
+@kernel_part
+def _finish_trunk(network, trunk, layers):
+    """What follows a trunk's first layer, whose result layers[SUM] holds: the residual blocks, and the last norm."""
+    total, normed, inner = layers[SUM], layers[NORMED], layers[INNER]
+    matrices, vectors, width = network.matrices, network.vectors, network.width
+    m, v = trunk[0] + 1, trunk[1] + 1
+    for _ in range(trunk[2]):
+        _norm_relu(total, vectors[v], vectors[v + 1], width, normed)
+        _fill_rows(inner, vectors[v + 2])
+        add_product(normed, matrices[m], inner)
+        _norm_relu(inner, vectors[v + 3], vectors[v + 4], width, normed)
+        _add_to_rows(total, vectors[v + 5])
+        add_product(normed, matrices[m + 1], total)
+        m, v = m + 2, v + 6
+    _norm_relu(total, vectors[v], vectors[v + 1], width, total)
+
+
+@kernel_part
+def _read_heads(network, buffers, is_root):
+    """Logits become numbers: reward and value by expectation, the Gaussian's scale by softplus."""
+    bins, size = network.value_bins, network.policy_size
+    for i in range(buffers.value.shape[0]):
+        if not is_root:
+            reward_logits = buffers.reward_logits[i]
+            buffers.reward[i] = scalar_from_logits(reward_logits, network.reward_bins, network.bins_per_unit)
+        buffers.value[i] = scalar_from_logits(buffers.output_logits[i], bins, network.bins_per_unit)
+        for j in range(size):
+            output = np.float64(buffers.output_logits[i, bins + j])
+            is_scale = network.continuous and j >= size // 2
+            buffers.policy[i, j] = min(policy_scale(output), network.max_scale) if is_scale else output
+
+
+@kernel_part(fastmath=FAST)
+def _norm_relu(x, scale, offset, width, out):
+    """Layer Normalisation over the features of each row, then ReLU."""
+    zero, one, size = np.float32(0), np.float32(1), np.float32(width)
+    for i in range(x.shape[0]):
+        total = zero
+        for j in range(width):
+            total += x[i, j]
+        mean = total / size
+        squares = zero
+        for j in range(width):
+            squares += (x[i, j] - mean) * (x[i, j] - mean)
+        inverse = one / np.sqrt(squares / size + np.float32(NORM_EPSILON))
+        for j in range(width):
+            normed = (x[i, j] - mean) * (inverse * scale[j]) + offset[j]
+            out[i, j] = normed if normed > zero else zero
+
+
+@kernel_part(fastmath=FAST)
+def _finish_hidden(network, x, hidden):
+    """Copies x [R, W] to `hidden`, each row scaled to [0, 1] (as MuZero does) where the network asks for it."""
+    for i in range(x.shape[0]):
+        low, inverse = np.float32(0), np.float32(1)
+        if network.scale_hidden:
+            low = high = x[i, 0]
+            for j in range(1, network.width):
+                low = x[i, j] if x[i, j] < low else low
+                high = x[i, j] if x[i, j] > high else high
+            span = high - low
+            inverse = np.float32(1) / (span if span > np.float32(NORM_EPSILON) else np.float32(NORM_EPSILON))
+        for j in range(network.width):
+            hidden[i, j] = (x[i, j] - low) * inverse
+
+
+@kernel_part
+def _fill_rows(x, row):
+    # A loop rather than a slice assignment, here and elsewhere: Numba takes seconds to compile the latter.
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = row[j]
+
+
+@kernel_part
+def _add_to_rows(x, row):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] += row[j]
+
+
+@kernel_part
+def policy_scale(raw):
+    """Scale of the Gaussian from the network's output: softplus, shifted so that 0 gives 1, with a floor."""
+    raw = raw + INITIAL_SCALE_LOGIT
+    return max(raw, 0.0) + math.log1p(math.exp(-abs(raw))) + MIN_POLICY_SCALE
+
+
+@kernel_part
+def scalar_from_logits(logits, bins, bins_per_unit):
+    """The scalar that a head over categories stands for; a head with one output says h of it."""
+    if bins == 1:
+        return inverse_transform(np.float64(logits[0]))
+    return inverse_transform(_expectation(logits, bins) / bins_per_unit)
+
+
+@kernel_part
+def inverse_transform(x):
+    """h^-1, the exact inverse of h; the same formula as in `scalars.py`."""
+    linear = 1.0 + 2.0 * SCALAR_EPSILON
+    root = 2.0 * abs(x) / (linear + math.sqrt(linear * linear + 4.0 * SCALAR_EPSILON * abs(x)))
+    return math.copysign(root * (root + 2.0), x)
+
+
+@kernel_part(fastmath=FAST)
+def _expectation(logits, bins):
+    """Mean category of softmax(logits) over the integers -(bins - 1) / 2 .. (bins - 1) / 2."""
+    largest = logits[0]
+    for j in range(1, bins):
+        largest = logits[j] if logits[j] > largest else largest
+    total = np.float32(0)
+    weighted = np.float32(0)
+    middle = (bins - 1) // 2
+    for j in range(bins):
+        weight = exp32(logits[j] - largest)
+        total += weight
+        weighted += weight * np.float32(j - middle)  # counted from the middle: a value near 0 keeps its digits
+    return np.float64(weighted / total)
