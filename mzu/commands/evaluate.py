@@ -34,6 +34,8 @@ def run(arguments) -> int:
     from mzu.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.folder)
+    if notice := folder.made_elsewhere():
+        print(notice)
     config = folder.config
     if arguments.env:
         config = dataclasses.replace(config, environment=arguments.env)

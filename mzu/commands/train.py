@@ -46,6 +46,8 @@ def run(arguments) -> int:
     if not arguments.resume:
         for a_run in planned:
             RunFolder.create(a_run.path, a_run.config)
+    elif notice := RunFolder(planned[0].path).made_elsewhere():
+        print(notice)
     print(_headline(planned, problem, out), flush=True)
     try:
         finished = all(_train(a_run, problem) for a_run in planned)

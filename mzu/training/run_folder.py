@@ -1,7 +1,7 @@
 """`RunFolder`: what a run leaves on the disk, so that it can be looked at, evaluated and continued.
 
     config.json       everything that defines the run
-    versions.json     versions of Python and of the libraries, and when the run was started
+    versions.json     versions of Python and of the libraries, the processor, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took
     curve.png         the learning curve; beside the runs where several are compared, like result.csv, the table
@@ -14,24 +14,20 @@ Files appear whole or not at all (`mzu/files.py`); the two logs grow line by lin
 """
 
 import csv
-import datetime
-import importlib.metadata
 import io
 import json
-import platform
 import shutil
 from pathlib import Path
 
 import numpy as np
 
-import mzu
 from mzu.config import Config
 from mzu.files import written_whole
 from mzu.networks.network import Network
 from mzu.networks.saving import load_network, save_network
+from mzu.training.made_with import difference, made_with
 
 FORMAT = "mzu run 2"
-LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
 
 
 class RunFolder:
@@ -48,7 +44,7 @@ class RunFolder:
             raise ValueError(f"{path} exists and is not empty; choose another --out, or go on with it by --resume")
         folder.path.mkdir(parents=True, exist_ok=True)
         folder._write("config.json", config.to_json() + "\n")
-        folder._write("versions.json", json.dumps(_versions(), indent=2) + "\n")
+        folder._write("versions.json", json.dumps(made_with(), indent=2) + "\n")
         return folder
 
     @classmethod
@@ -65,6 +61,11 @@ class RunFolder:
     @property
     def config(self) -> Config:
         return Config.from_json((self.path / "config.json").read_text())
+
+    def made_elsewhere(self) -> str:
+        """A sentence where the run was made with other versions or on another processor than these; else empty."""
+        path = self.path / "versions.json"
+        return difference(json.loads(path.read_text()), made_with()) if path.is_file() else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
         """Appends a row. The first one decides the columns."""
@@ -191,9 +192,3 @@ class RunFolder:
     def _write(self, name: str, text: str) -> None:
         with written_whole(self.path / name) as temporary:
             temporary.write_text(text)
-
-
-def _versions() -> dict[str, str]:
-    versions = {"mzu": mzu.__version__, "python": platform.python_version(), "machine": platform.platform()}
-    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
-    return versions | {"started": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}
