@@ -76,7 +76,7 @@ def load_dataset(path):
     )
 
 
-# 2. Rewards and values are learned as categories -M..M of the squashed number h(x) (MuZero)
+# 2. Rewards and values are learned as categories -M..M of h(x), which is about the square root of x (MuZero)
 def h(x):
     return tf.sign(x) * (tf.sqrt(tf.abs(x) + 1.0) - 1.0) + 0.001 * x
 
@@ -147,7 +147,7 @@ class Network:
         return hidden, scalar(reward), policy, scalar(value)
 
 
-# 4. The search (section "Reanalyse"; MuZero, appendix "Search")
+# 4. The search (section "Reanalyse"; in detail in MuZero)
 class Tree:
     """B trees that grow side by side: simulation n adds node n to each."""
 
@@ -224,7 +224,7 @@ def backup(tree, leaf, value):
         node = tree.parent[b, node]
 
 
-# 5. Targets (section "Reanalyse"; appendices "Value Learning" and "Other Hyperparameters")
+# 5. Targets (section "Reanalyse" and appendix "Value Learning")
 class Targets(NamedTuple):
     """What the rows are trained towards; the arrays are written anew while the network learns."""
 
@@ -235,7 +235,7 @@ class Targets(NamedTuple):
 
 def reanalyse(network, data, targets, rng):
     """Searches stored positions with the network of the moment. Critical: actions and rewards stay the stored ones."""
-    rows = rng.choice(data.positions, REANALYSE_BATCH, replace=False)
+    rows = rng.choice(data.positions, REANALYSE_BATCH)
     visits, _ = search(network, data.observations[rows], rng)
     targets.policy[rows], targets.searched[rows] = visits / visits.sum(axis=1, keepdims=True), True
 

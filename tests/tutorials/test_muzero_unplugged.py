@@ -240,6 +240,23 @@ def test_targets_and_masks_of_every_position_are_the_librarys(tmp_path):
     compare_targets(load(), tmp_path)
 
 
+def test_reanalyse_searches_stored_positions_again_with_the_weights_of_the_moment(tmp_path):
+    muzero, rng = load(**SMALL, REANALYSE_BATCH=20), np.random.default_rng(0)
+    data, network = muzero.load_dataset(write_episodes(tmp_path / "episodes.npz", rng)), random_network(muzero, rng)
+    policies = []
+    for _ in range(2):
+        rows = len(data.end)
+        targets = muzero.Targets(np.zeros((rows, 3)), np.zeros(rows, bool), np.zeros(rows))
+        muzero.reanalyse(network, data, targets, np.random.default_rng(1))
+        assert 10 < targets.searched.sum() <= 20 and set(np.flatnonzero(targets.searched)) <= set(data.positions)
+        np.testing.assert_allclose(targets.policy.sum(axis=1), targets.searched)
+        policies.append(targets.policy)
+        for weight in network.weights:
+            weight.assign(-weight)
+    np.testing.assert_array_equal(*(policy.any(axis=1) for policy in policies))  # the same rows
+    assert (policies[0] != policies[1]).any()
+
+
 def test_the_loss_and_its_gradient_are_the_librarys():
     compare_loss(load())
 
@@ -249,7 +266,7 @@ BUGS = {
     "the return does not grow on its way up": (compare_search, GROWS, "value = value  # Critical"),
     "the discount is missing on the way up": (compare_search, GROWS, GROWS.replace("DISCOUNT * ", "")),
     "a reward counts one step too high": (compare_search, GROWS, GROWS.replace("node", "tree.parent[b, node]")),
-    "the backup leaves out all between a leaf and its root": (compare_search, "node = tree.parent[b, node]", "node *= 0"),
+    "the backup skips what lies between leaf and root": (compare_search, "node = tree.parent[b, node]", "node *= 0"),
     "the root is not counted before the first simulation": (compare_search, "    backup(tree, 0, value)", "    value"),
     "what was never tried keeps the root's value": (
         compare_search, "np.where(child > 0, q, 0.0) + tree.prior", "q + tree.prior"
