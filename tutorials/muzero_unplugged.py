@@ -296,6 +296,7 @@ def train(data, seed, steps, cloning=False):
     schedule = keras.optimizers.schedules.CosineDecay(LEARNING_RATE, steps)
     # Keras multiplies the decay by the learning rate; the paper's is a share of the weights.
     optimiser = keras.optimizers.AdamW(schedule, weight_decay=WEIGHT_DECAY / LEARNING_RATE)
+    optimiser.build(network.weights)
 
     @tf.function
     def learn(batch):
