@@ -82,19 +82,21 @@ def compare_searches(muzero, model, observations, tolerance):
 
 
 def compare_targets(muzero, folder):
-    """Every position of a random dataset, of which half of the episodes are terminated and half truncated."""
+    """Every position of random episodes, through the file."""
     rng = np.random.default_rng(0)
     muzero.ACTIONS, muzero.DISCOUNT, muzero.UNROLL_STEPS, muzero.TD_STEPS = 3, 0.9, 4, 3
-    data = muzero.load_dataset(write_episodes(folder / "episodes.npz", rng))
+    episodes = made_episodes(rng)
+    data = muzero.load_dataset(write_episodes(folder / "episodes.npz", episodes))
     rows = len(data.end)
     network_values, policy = rng.normal(size=rows).astype(np.float32), rng.dirichlet(np.ones(3), rows)
     searched = rng.random(rows) < 0.7
     targets = muzero.Targets(policy, searched, muzero.n_step_returns(data, network_values))
     ours = muzero.make_batch(data, targets, data.positions, rng)
-    batch, lookup = library_batch(data, policy, searched, network_values, 4, 3)
+    batch = library_batch(episodes, policy, searched, 4, 3)
     settings = ("search.discount=0.9", "learning.unroll_steps=4", "learning.td_steps=3")
-    expected = make_targets(batch, Config().override(*settings), lookup)
-    np.testing.assert_array_equal(ours.observations, data.observations[data.positions])
+    expected = make_targets(batch, Config().override(*settings), lambda seen: network_values[seen[..., 0]])
+    observed = np.concatenate([episode["observations"][:-1] for episode in episodes])
+    np.testing.assert_array_equal(ours.observations, observed)
     np.testing.assert_array_equal(ours.known[:, :-1], expected.reward_mask)
     np.testing.assert_array_equal(ours.known, expected.value_mask)
     np.testing.assert_array_equal(ours.has_policy, expected.policy_mask)
@@ -106,53 +108,60 @@ def compare_targets(muzero, folder):
     np.testing.assert_array_equal(ours.actions[happened], batch.actions[:, :-1][happened])
 
 
-def write_episodes(path, rng):
-    arrays = {}
-    for number, length in enumerate(LENGTHS * 2):
-        arrays[f"{number:06d}/observations"] = rng.normal(size=(length + 1, 4)).astype(np.float32)
-        arrays[f"{number:06d}/actions"] = rng.integers(3, size=length).astype(np.int32)
-        arrays[f"{number:06d}/rewards"] = rng.normal(size=length).astype(np.float32)
-        arrays[f"{number:06d}/terminated"] = np.array(number < len(LENGTHS))
-        arrays[f"{number:06d}/truncated"] = np.array(number >= len(LENGTHS))
-    np.savez(path, **arrays)
+def made_episodes(rng):
+    """Episodes of 3 actions, the first half terminated and the second half truncated."""
+    return [
+        {
+            "observations": rng.normal(size=(length + 1, 4)).astype(np.float32),
+            "actions": rng.integers(3, size=length).astype(np.int32),
+            "rewards": rng.normal(size=length).astype(np.float32),
+            "terminated": np.array(terminated),
+            "truncated": np.array(not terminated),
+        }
+        for terminated in (True, False)
+        for length in LENGTHS
+    ]
+
+
+def write_episodes(path, episodes):
+    """The episodes as the package stores its own."""
+    numbered = enumerate(episodes)
+    np.savez(path, **{f"{k:06d}/{name}": array for k, episode in numbered for name, array in episode.items()})
     return path
 
 
-def library_batch(data, policy, searched, network_values, unroll_steps, td_steps):
-    """All positions of the dataset as a Batch of the library, number by number, and the target network.
+def library_batch(episodes, policy, searched, unroll_steps, td_steps):
+    """Every position of the episodes as a Batch of the library, number by number.
 
-    An observation is the number of its row, so that the target network can look its value up.
+    Rows are counted as the tutorial does: over all episodes, with one for the observation that each ends with. An
+    observation of the batch is the number of its row, so that a target network can look its value up.
     """
-    fields = {"actions": [], "rewards": [], "bootstrap": [], "policy": [], "searched": []}
-    for t in data.positions:
-        end = data.end[t]
-        steps = range(unroll_steps + 1)
-        inside = [t + k if t + k < end else None for k in steps]
-        fields["actions"].append([0 if row is None else data.actions[row] for row in inside])
-        fields["policy"].append([np.zeros(3) if row is None else policy[row] for row in inside])
-        fields["searched"].append([row is not None and searched[row] for row in inside])
-        reaches = range(unroll_steps + td_steps)
-        fields["rewards"].append([data.rewards[t + k] if t + k < end else 0.0 for k in reaches])
-        fields["bootstrap"].append([[min(t + k + td_steps, end)] for k in steps])
-    arrays = {name: np.array(rows) for name, rows in fields.items()}
-    count, terminated = len(data.positions), data.terminated[data.positions]
-    batch = Batch(
-        positions=data.positions,
-        observations=data.positions[:, None],
-        actions=arrays["actions"],
-        rewards=np.float32(arrays["rewards"]),
-        steps_left=data.end[data.positions] - data.positions,
-        ended=np.ones(count, bool),
-        terminated=terminated,
-        bootstrap_observations=arrays["bootstrap"],
-        following_observations=np.zeros((count, 0, 1)),
-        search_policy=np.float32(arrays["policy"]),
-        search_actions=np.zeros((count, unroll_steps + 1, 0), np.int32),
-        search_value=np.zeros((count, unroll_steps + 1)),
-        searched=arrays["searched"],
-        weights=np.ones(count, np.float32),
-    )
-    return batch, lambda observations: network_values[observations[..., 0]]
+    positions, first = [], 0
+    for episode in episodes:
+        steps = len(episode["actions"])
+        for t in range(steps):
+            places = range(t, t + unroll_steps + 1)
+            rewards = [*episode["rewards"][t:], *np.zeros(unroll_steps + td_steps)]
+            positions.append(
+                {
+                    "positions": first + t,
+                    "observations": [first + t],
+                    "actions": [episode["actions"][place] if place < steps else 0 for place in places],
+                    "rewards": np.float32(rewards[: unroll_steps + td_steps]),
+                    "steps_left": steps - t,
+                    "ended": True,
+                    "terminated": bool(episode["terminated"]),
+                    "bootstrap_observations": [[first + min(place + td_steps, steps)] for place in places],
+                    "following_observations": np.zeros((0, 1)),
+                    "search_policy": [policy[first + min(place, steps)] for place in places],
+                    "search_actions": np.zeros((unroll_steps + 1, 0), np.int32),
+                    "search_value": np.zeros(unroll_steps + 1),
+                    "searched": [bool(searched[first + min(place, steps)]) for place in places],
+                    "weights": 1.0,
+                }
+            )
+        first += steps + 1
+    return Batch(**{name: np.array([position[name] for position in positions]) for name in Batch._fields})
 
 
 def compare_loss(muzero):
@@ -242,8 +251,8 @@ def test_targets_and_masks_of_every_position_are_the_librarys(tmp_path):
 
 def test_reanalyse_searches_stored_positions_again_with_the_weights_of_the_moment(tmp_path):
     muzero, rng = load(**SMALL, REANALYSE_BATCH=20), np.random.default_rng(0)
-    data, network = muzero.load_dataset(write_episodes(tmp_path / "episodes.npz", rng)), random_network(muzero, rng)
-    policies = []
+    data = muzero.load_dataset(write_episodes(tmp_path / "episodes.npz", made_episodes(rng)))
+    network, policies = random_network(muzero, rng), []
     for _ in range(2):
         rows = len(data.end)
         targets = muzero.Targets(np.zeros((rows, 3)), np.zeros(rows, bool), np.zeros(rows))
