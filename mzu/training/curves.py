@@ -1,12 +1,9 @@
 """Learning curves of one or several runs as a picture: the evaluations with their confidence bands, and the losses."""
 
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from mzu.files import written_whole
 
 # Okabe and Ito's colours, which colour-blind people tell apart, each with a marker of its own.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"))
@@ -27,8 +24,8 @@ class Curve(NamedTuple):
         return steps, values
 
 
-def plot_curves(path: str | Path, curves: list[Curve], title: str, dataset_mean: float | None = None) -> None:
-    """Writes the picture as PNG: returns above, the three losses below, all over learner steps."""
+def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = None):
+    """The picture as a matplotlib figure: returns above, the three losses below, all over learner steps."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -42,8 +39,7 @@ def plot_curves(path: str | Path, curves: list[Curve], title: str, dataset_mean:
             panels[name].plot(*curve.column(name), color=colour, linewidth=1.5)
         panels[name].set_title(label, fontsize="medium")
         _finish(panels[name])
-    with written_whole(path) as temporary:
-        figure.savefig(temporary, format="png")
+    return figure
 
 
 def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> None:
