@@ -24,7 +24,7 @@ def add_arguments(parser) -> None:
                         help="behaviour cloning, CRR and Unplugged on --data, as offline presets do")  # fmt: skip
     parser.add_argument("--only", choices=METHODS, help="one of the three runs of a comparison")
     parser.add_argument("--jobs", type=int, metavar="N",
-                        help="how many runs of a comparison at once (default: as many as cores)")  # fmt: skip
+                        help="how many runs of a comparison at once (default: one more than cores)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out from its last checkpoint")
 
 

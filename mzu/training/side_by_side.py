@@ -34,7 +34,7 @@ class RunProcess:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env=os.environ | {"PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C reaches the parent alone, which then says stop
+            process_group=0,  # Ctrl-C reaches the parent alone, which then says stop
         )
         self._reader = threading.Thread(target=self._read, args=(events,), daemon=True)
         self._reader.start()

@@ -45,7 +45,7 @@ def train(
     out          folder of the run (default runs/NAME, or runs/NAME-2)
     only         one of the three runs of an offline preset: behaviour_cloning, crr or unplugged
     resume       goes on with the run in `out` from its last checkpoint; it keeps its settings
-    jobs         how many runs of a comparison are trained at once (default: as many as there are cores)
+    jobs         how many runs of a comparison are trained at once (default: one more than there are cores)
     progress     seconds between two lines where there is no terminal and no notebook; 0 shows nothing anywhere
     settings     by their full names: train("cartpole", **{"search.num_simulations": 16})
 
@@ -111,7 +111,7 @@ def run_plan(
     display = open_display(progress)
     display.say(headline(plan, len(problem.episodes)))
     try:
-        failed = _run(plan, problem, jobs or os.cpu_count() or 1, display)
+        failed = _run(plan, problem, jobs or default_jobs(), display)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; go on with `mzu train --resume --out {shown_path(plan.out)}`") from None
     finally:
@@ -121,6 +121,14 @@ def run_plan(
     from mzu.training.training_result import collect_results
 
     return collect_results(plan, problem.episodes, failed, time.perf_counter() - start)
+
+
+def default_jobs() -> int:
+    """One more than there are cores: what does not search keeps less than a core busy.
+
+    Measured on two cores (cartpole_offline, 300 steps): 55 s one after the other, 37 s two at once, 33 s three at once.
+    """
+    return (os.cpu_count() or 1) + 1
 
 
 def headline(plan: Plan, episodes: int) -> str:
