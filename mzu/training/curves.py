@@ -11,7 +11,7 @@ LOSSES = {"policy_loss": "policy loss", "value_loss": "value loss", "reward_loss
 
 
 class Curve(NamedTuple):
-    """A run: its name, the rows of its log, and its final evaluation {"mean", "low", "high", "episodes"} or None."""
+    """A run: its name, the rows of its log, and its final evaluation as in result.json, or None."""
 
     name: str
     rows: list[dict[str, float]]
@@ -49,7 +49,7 @@ def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> Non
             bar = [[final["mean"] - final["low"]], [final["high"] - final["mean"]]]
             panel.errorbar(curve.rows[-1]["step"], final["mean"], bar, color=colour, marker=marker, markersize=9,
                            markeredgecolor="black", capsize=5, clip_on=False, zorder=5)  # fmt: skip
-            label += f"\nfinal {final['mean']:.4g} ({final['episodes']} episodes)"
+            label += f"\nfinal, {final['episodes']} episodes:" + _draw_other_ways(panel, curve, colour, marker)
         steps, means = curve.column("evaluation")
         panel.plot(steps, means, color=colour, marker=marker, markersize=4, label=label)
         low, high = (curve.column(name)[1] for name in ("low", "high"))
@@ -62,8 +62,27 @@ def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> Non
         panel.axhline(dataset_mean, color="black", linestyle="--", linewidth=1, label=label)
     panel.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
     panel.set_ylabel("return per episode")
-    panel.set_title("mean return, with its 95 % interval over episodes; large: final evaluation", fontsize="medium")
+    panel.set_title(
+        "mean return, 95 % interval; large: final evaluation, hollow: in another way",
+        fontsize="medium",
+    )
     _finish(panel)
+
+
+def _draw_other_ways(panel, curve: Curve, colour: str, marker: str) -> str:
+    """Hollow marks for the ways of selecting actions beside the run's own -> what the legend says about all."""
+    final = curve.final
+    # Runs of older versions were evaluated in one way.
+    ways = final.get("selections") or {final.get("select", ""): final}
+    for way, row in ways.items():
+        if way != final.get("select", ""):
+            here = (curve.rows[-1]["step"], row["mean"])
+            panel.plot(
+                *here, color="white", marker=marker, markersize=7, markeredgecolor=colour, clip_on=False, zorder=4
+            )
+            panel.annotate(f"by {way}", here, (-8, 0), textcoords="offset points", color=colour, ha="right",
+                           va="center", fontsize="small")  # fmt: skip
+    return "".join(f"\n  {row['mean']:.4g} by {way}" for way, row in ways.items())
 
 
 def _styled(curves: list[Curve]):

@@ -147,6 +147,7 @@ class TwoSteps:
 
     def __init__(self, config, problem):
         assert len(problem.episodes) == 5
+        self.config = config
 
     def run(self, folder, on_step):
         folder.log({"step": 2, "seconds": 1.5}, "timing.csv")
