@@ -1,5 +1,7 @@
 """Learning curves of one or several runs as a picture: the evaluations with their confidence bands, and the losses."""
 
+import functools
+import io
 import math
 from typing import NamedTuple
 
@@ -39,7 +41,15 @@ def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = No
             panels[name].plot(*curve.column(name), color=colour, linewidth=1.5)
         panels[name].set_title(label, fontsize="medium")
         _finish(panels[name])
+    # A notebook shows it, although pyplot has not been imported.
+    figure._repr_png_ = functools.partial(_as_png, figure)
     return figure
+
+
+def _as_png(figure) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    return picture.getvalue()
 
 
 def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> None:

@@ -72,7 +72,7 @@ def test_a_comparison_has_the_three_runs_a_table_and_a_plot(comparison):
     text = repr(comparison)
     assert all(row["name"] in text and row["name"] in comparison._repr_html_() for row in comparison.rows)
     assert "Time of training: behaviour cloning" in text
-    assert len(comparison.plot().axes) == 4
+    assert len(comparison.plot().axes) == 4 and comparison.plot()._repr_png_().startswith(b"\x89PNG")
     assert comparison.evaluation.keys() == {"policy", "value", "search"}
     assert comparison.network is comparison.runs["unplugged"].network
     assert children() == []
