@@ -89,7 +89,7 @@ def test_a_checkpoint_that_was_being_written_does_not_count(folder, network, mon
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mzu.training.run_folder.save_network", full_disk)
+    monkeypatch.setattr("mzu.networks.saving.save_network", full_disk)
     with pytest.raises(OSError):
         folder.save_checkpoint(30, {}, network, keep=1)
     assert folder.checkpoints() == [10]  # neither a new one nor one less
