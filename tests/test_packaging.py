@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import mzu
-from mzu.commands.doctor import PYTHON_VERSIONS
+from mzu.installation import PYTHON_VERSIONS
 
 REPOSITORY = Path(__file__).parent.parent
 

@@ -20,6 +20,7 @@ from gymnasium import spaces as gym
 
 from mzu.environments.environment import Environment
 from mzu.environments.spaces import Spaces
+from mzu.extras import install_command
 
 
 class GymnasiumEnvironment(Environment):
@@ -68,7 +69,7 @@ class GymnasiumEnvironment(Environment):
         try:
             picture = self.world.render() if self.world.render_mode == "rgb_array" else None
         except gymnasium.error.DependencyNotInstalled as error:
-            raise ValueError(f"{self.id} needs a package that is not installed to draw itself: {error}") from None
+            raise ValueError(missing_dependency(f"A picture of {self.id}", error)) from None
         if picture is None:
             raise ValueError(f"{self.id} draws nothing in this mode; make it with render_mode='rgb_array'")
         return np.asarray(picture)
@@ -92,6 +93,12 @@ class GymnasiumEnvironment(Environment):
         if array.size != np.prod(shape):
             raise ValueError(f"{self.id} returned an observation of shape {array.shape}, but its space says {shape}")
         return array.reshape(shape)
+
+
+def missing_dependency(what: str, error: gymnasium.error.DependencyNotInstalled) -> str:
+    """A sentence about a package that Gymnasium lacks; where mzu has an extra for it, that one is advised."""
+    needed = f"{what} needs a package that is not installed"
+    return f"{needed}, pygame: {install_command('video')}" if "pygame" in str(error) else f"{needed}: {error}"
 
 
 def _observation_shape(space, channels_first: bool, name: str) -> tuple[tuple[int, ...], str]:

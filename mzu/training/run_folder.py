@@ -195,5 +195,6 @@ class RunFolder:
 
 def _versions() -> dict[str, str]:
     versions = {"mzu": mzu.__version__, "python": platform.python_version(), "machine": platform.platform()}
-    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
+    installed = {distribution.name for distribution in importlib.metadata.distributions()}
+    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed}
     return versions | {"started": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}
