@@ -10,7 +10,6 @@ from typing import NamedTuple
 from mzu.config import Config
 from mzu.files import written_whole
 from mzu.presets import DEFAULT, Preset, default_config, preset
-from mzu.silent_tensorflow import import_tensorflow
 from mzu.training.comparison import METHODS
 from mzu.training.results import as_csv, result_row, shown, shown_path, spoken, table
 
@@ -90,7 +89,6 @@ def plan_resumed(arguments) -> tuple[Path, list[PlannedRun]]:
         if getattr(arguments, name) not in (None, []):
             option = f"--{name}" if name != "preset" else f"the preset {arguments.preset}"
             raise ValueError(f"A resumed run keeps its settings; leave {option} out, or train anew without --resume")
-    import_tensorflow()
     folders = runs_in(arguments.out)
     return arguments.out, [PlannedRun(name, folder.path, folder.config) for name, folder in folders.items()]
 
@@ -129,7 +127,6 @@ def _free_folder(path: Path) -> Path:
 
 def _load(planned: list[PlannedRun]):
     """The problem that all runs share, checked for each of them."""
-    import_tensorflow()
     from mzu.learning.learner import check_possible
     from mzu.training.problem import check_config, load_problem
 
