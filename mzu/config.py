@@ -10,7 +10,16 @@ import json
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mzu.config_fields import at_least, note_change, positive, replace_fields, section_from_dict, within
+from mzu.config_fields import (
+    at_least,
+    named_fields,
+    note_change,
+    positive,
+    replace_fields,
+    section_from_dict,
+    spelled,
+    within,
+)
 
 
 @dataclass(frozen=True)
@@ -269,8 +278,21 @@ class Config:
             raise ValueError(f"The config is not valid JSON (line {error.lineno}: {error.msg})") from None
         return section_from_dict(cls, data, path="")
 
+    def replace(self, **settings) -> "Config":
+        """A copy with other settings, typed and checked: whole sections, parts of them, or single fields by their path.
+
+        >>> Config().replace(seed=3, search={"num_simulations": 16}).search.num_simulations
+        16
+        >>> Config().replace(**{"search.num_simulations": 16, "learning.td_steps": 10}).learning.td_steps
+        10
+        """
+        changes = {}
+        for name, value in settings.items():
+            note_change(changes, type(self), name.split("."), value, path="")
+        return replace_fields(self, changes)
+
     def override(self, *assignments: str) -> "Config":
-        """A copy with assignments such as `search.num_simulations=16` applied, typed and checked.
+        """A copy with what the command line says, such as `search.num_simulations=16`; in Python there is `replace`.
 
         >>> Config().override("search.num_simulations=16", "seed=3").search.num_simulations
         16
@@ -280,5 +302,17 @@ class Config:
             name, equals, text = assignment.partition("=")
             if not equals:
                 raise ValueError(f"'{assignment}' is not an override; write section.field=value")
-            note_change(changes, type(self), name.strip().split("."), text.strip(), path="")
+            note_change(changes, type(self), name.strip().split("."), text.strip(), path="", parse=True)
         return replace_fields(self, changes)
+
+    def differences(self) -> list[str]:
+        """The assignments by which `override` makes this config of the defaults.
+
+        >>> Config(seed=3).differences()
+        ['seed=3']
+        """
+        return [
+            f"{name}={spelled(value)}"
+            for (name, value), (_, usual) in zip(named_fields(self), named_fields(Config()), strict=True)
+            if value != usual
+        ]
