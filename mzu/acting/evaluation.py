@@ -53,6 +53,9 @@ def evaluate(
     `select` is one of `SELECTIONS`, or a function like those that `make_selection` makes. `on_frame` is shown every
     picture of the first episode, for a video. `scale` is the running scale of a run that improves its policy by
     advantages.
+
+    >>> mzu.evaluate(trainer.network, config, lambda: mzu.make("CartPole-v1"), episodes=2).returns.shape
+    (2,)
     """
     choose = select if callable(select) else make_selection(network, config, select, scale)
     rng = np.random.default_rng([seed, 1])

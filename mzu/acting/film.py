@@ -66,4 +66,4 @@ def check_film_path(path: str | Path) -> None:
     if Path(path).suffix not in (GIF, MP4):
         raise ValueError(f"A film is written as {GIF} or {MP4}, but the file is called {path}")
     if Path(path).suffix == MP4:
-        require("moviepy", f"An {MP4} (a {GIF} does not)")
+        require("moviepy", f"A film as {MP4}, unlike {GIF},")

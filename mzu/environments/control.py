@@ -9,11 +9,10 @@ import contextlib
 import difflib
 import logging
 import os
-import sys
 
 import numpy as np
 
-from mzu.environments.environment import Environment
+from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
 from mzu.extras import require
 
@@ -137,7 +136,7 @@ def _without_deprecations():
 
 def import_suite():
     """DM Control's suite, told not to look for a screen where there is none; without this its import fails there."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if not has_screen():
         os.environ.setdefault("MUJOCO_GL", "disable")
     require("dm_control", "DM Control")
     from dm_control import suite

@@ -14,11 +14,13 @@
 The order of a `Dict` is that of `space.spaces`, which Gymnasium sorts by name unless it was given an OrderedDict.
 """
 
+import os
+
 import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
-from mzu.environments.environment import Environment
+from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
 from mzu.extras import install_command
 
@@ -66,6 +68,8 @@ class GymnasiumEnvironment(Environment):
     def render(self):
         if "rgb_array" not in self.world.metadata.get("render_modes", []):
             return super().render()
+        if not has_screen():
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # otherwise pygame complains that there is none
         try:
             picture = self.world.render() if self.world.render_mode == "rgb_array" else None
         except gymnasium.error.DependencyNotInstalled as error:

@@ -16,7 +16,7 @@ from mzu.environments.held_actions import HeldActions, split_id
 def make(id, **options) -> Environment:
     """The environment of this name, with the options of its kind; also takes a `gymnasium.Env`.
 
-    >>> make("catch").spaces.observation_shape
+    >>> mzu.make("catch").spaces.observation_shape
     (10, 5, 1)
     """
     if isinstance(id, Environment):

@@ -156,7 +156,7 @@ def load_episodes(
 
     >>> dataset = mzu.load_episodes("embedded:cartpole")
     >>> len(dataset), next(iter(dataset)).observations.shape
-    (250, (45, 4))
+    (250, (194, 4))
     """
     if isinstance(source, Mapping):
         read = functools.partial(npz.read_arrays, dict(source))

@@ -43,7 +43,7 @@ class Report(NamedTuple):
 def check(
     data: EpisodeDataset | Source,
     environment: Environment | str | None = None,
-    progress: Callable[[EpisodeDataset], Iterable[Episode]] = iter,
+    progress: Callable[[EpisodeDataset], Iterable[Episode]] | None = None,
 ) -> Report:
     """Reads all episodes once, and says what would make training on them wrong or doubtful.
 
@@ -63,7 +63,7 @@ def check(
     after_step = dataset.format == "rlu" or getattr(environment, "id", "").startswith("dm_control:")
     images, states = ImageAlignment(), StateAlignment(after_step)
     first: list[Episode] = []
-    for episode in progress(dataset):
+    for episode in dataset if progress is None else progress(dataset):
         statistics.add(episode)
         if len(statistics.forms) > 1:
             continue
