@@ -181,7 +181,7 @@ def test_a_mistake_in_python_gets_the_sentence_of_the_command_line(assignment, s
 
 
 def test_text_is_not_parsed_in_python():
-    with pytest.raises(ValueError, match="search.num_simulations is '16', but must be a whole number"):
+    with pytest.raises(ValueError, match=r"search\.num_simulations is '16', but must be a whole number"):
         Config().replace(search={"num_simulations": "16"})
 
 

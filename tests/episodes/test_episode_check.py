@@ -373,3 +373,11 @@ def test_a_histogram_of_returns_is_printed(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     bars = lines[lines.index("returns") + 1 :][:10]
     assert sum(int(bar.split()[-1]) for bar in bars) == 30
+
+
+def test_the_doctor_takes_names_and_lists_and_shows_its_report():
+    report = mzu.check("embedded:catch", "catch")
+    assert not report.is_wrong and "Nothing" in repr(report).splitlines()[-1]
+    episodes = list(mzu.collect("catch", "random", episodes=3))
+    assert repr(mzu.check(episodes)).startswith("dataset      episodes\nformat       episodes\nepisodes     3")
+    assert mzu.check(episodes, "CartPole-v1").is_wrong
