@@ -3,15 +3,12 @@
 import argparse
 import importlib
 
-from mzu.silent_tensorflow import import_tensorflow
-
 BENCHMARKS = {
     "search": "one search against mctx and against the bare matrix products that it needs",
     "networks": "a search through the compiled twin against one through Keras, and the training step with XLA",
     "train": "where the time of a training run goes, and the learner's step against its bare matrix products",
     "data": "episodes, steps and megabytes per second that each dataset format is read and written with",
 }
-NEED_TENSORFLOW = ("networks", "train")
 
 
 def add_arguments(parser) -> None:
@@ -28,8 +25,6 @@ class BenchmarkParser(argparse.ArgumentParser):
     name: str
 
     def parse_known_args(self, args=None, namespace=None):
-        if self.name in NEED_TENSORFLOW:
-            import_tensorflow()
         module = importlib.import_module(f"mzu.bench.{self.name}")
         module.add_arguments(self)
         self.set_defaults(run_benchmark=module.run)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from mzu.silent_tensorflow import import_tensorflow
-from mzu.training.film import Film, check_video
+from mzu.acting.film import Film, check_film_path
 from mzu.training.results import result_row, table
 
 SELECT = ("policy", "value", "search", "all")
@@ -25,8 +24,7 @@ def run(arguments) -> int:
     if arguments.episodes is not None and arguments.episodes < 1:
         raise ValueError(f"--episodes is {arguments.episodes}, but must be at least 1")
     if arguments.video is not None:
-        check_video(arguments.video)
-    import_tensorflow()
+        check_film_path(arguments.video)
     from mzu.training.evaluate_run import evaluate_run
     from mzu.training.run_folder import RunFolder
 
@@ -46,6 +44,6 @@ def run(arguments) -> int:
     world = arguments.env or RunFolder(arguments.folder).config.environment
     print(table(rows, f"{world}, checkpoint {arguments.checkpoint}"))
     if film:
-        film.write(arguments.video)
+        film.save(arguments.video)
         print(f"{arguments.video}: the first episode, by {list(found)[-1]}")
     return 0

@@ -4,10 +4,10 @@ import dataclasses
 from pathlib import Path
 
 from mzu.acting.evaluation import Evaluation, evaluate
+from mzu.acting.film import Film
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
 from mzu.networks.network import Network
-from mzu.training.film import Film
 from mzu.training.problem import environment_maker, network_spaces
 from mzu.training.run_folder import RunFolder
 
@@ -28,6 +28,9 @@ def evaluate_run(
 
     Arguments as of `evaluate_network`; `checkpoint` is "latest", "best" or a learner step, `environment` another one
     than the run's.
+
+    >>> mzu.evaluate("runs/mine", episodes=2, select="policy")["policy"].returns.shape
+    (2,)
     """
     folder = RunFolder.open(run)
     config = folder.config
@@ -70,8 +73,6 @@ def evaluate_network(
     wanted = select or config.evaluation.select
     found = {}
     for way in SELECTIONS if wanted == ALL else (wanted,):
-        if film is not None:
-            film.begin(frames_per_second)
-        on_frame = None if film is None else film.take
+        on_frame = None if film is None else film.begin(frames_per_second)
         found[way] = evaluate(network, config, make_environment, episodes, way, seed, on_frame, scale)
     return found

@@ -21,7 +21,8 @@ _NOT_COMPARED = ("started", "machine")  # the name of the operating system chang
 def made_with() -> dict[str, str | int]:
     """The versions and the processor of this moment, to be kept with a run."""
     versions = {"mzu": mzu.__version__, "python": platform.python_version()}
-    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
+    installed = {distribution.name for distribution in importlib.metadata.distributions()}
+    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed}
     processor = {
         "processor": f"{_processor_name()} ({llvmlite.binding.get_host_cpu_name()})",
         "cores": len(os.sched_getaffinity(0)),  # those that this process may use, and TensorFlow does

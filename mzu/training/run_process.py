@@ -14,8 +14,6 @@ import threading
 import time
 import traceback
 
-from mzu.silent_tensorflow import import_tensorflow
-
 FINISHED, INTERRUPTED = "finished", "interrupted"
 SECONDS_BETWEEN_FIGURES = 0.2
 
@@ -38,7 +36,6 @@ def main(path: str, name: str) -> int:
 
 
 def _train(path: str, name: str, tell) -> str:
-    import_tensorflow()
     from mzu.training.run_folder import RunFolder
     from mzu.training.single_run import train_run
 

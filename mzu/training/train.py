@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 from mzu.config import Config
-from mzu.silent_tensorflow import import_tensorflow
 from mzu.training.plan import (
     Plan,
     as_assignments,
@@ -50,6 +49,12 @@ def train(
     settings     by their full names: train("cartpole", **{"search.num_simulations": 16})
 
     Ctrl-C raises KeyboardInterrupt after a checkpoint, which `resume` goes on from.
+
+    >>> tiny = {"learning.training_steps": 3, "learning.jit_compile": False, "network.width": 8, "evaluation.period": 0,
+    ...         "evaluation.episodes": 2, "replay.start_size": 500, "search.num_simulations": 4}
+    >>> result = mzu.train("cartpole_offline", only="unplugged", out="runs/mine", progress=0, **tiny)
+    >>> result.evaluation["search"].returns.shape
+    (2,)
     """
     given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only}
     if resume:
@@ -74,6 +79,10 @@ def compare(
 
     Arguments as of `train`; any preset, config or data will do. `train(out=..., resume=True)` goes on with one that
     was interrupted.
+
+    >>> comparison = mzu.compare("cartpole_offline", out="runs/three", progress=0, **tiny)
+    >>> list(comparison.runs)
+    ['behaviour_cloning', 'crr', 'unplugged']
     """
     options = {"environment": environment, "seed": seed, "out": out, "compared": True}
     return _train_anew(preset, data, options, settings, jobs, progress)
@@ -104,7 +113,6 @@ def run_plan(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs is {jobs}, but must be at least 1")
     start = time.perf_counter()
-    import_tensorflow()
     problem = load_shared_problem(plan)
     if is_new:
         plan = create_folders(plan, episodes_file)

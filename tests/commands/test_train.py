@@ -16,7 +16,6 @@ from mzu.commands.cli import main
 from mzu.environments.make import make
 from mzu.training import side_by_side, single_run
 from mzu.training.curves import Curve, draw_curves
-from mzu.training.film import Film
 from mzu.training.progress import Lines
 from mzu.training.results import result_row, table
 from mzu.training.run_folder import RunFolder
@@ -98,7 +97,7 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     [
         ([], "holds the runs behaviour_cloning, crr, unplugged; choose one of them, as "),
         (["--episodes", "0"], "--episodes is 0"),
-        (["--video", "film.avi"], "--video is film.avi, but must end in .gif or .mp4"),
+        (["--video", "film.avi"], "A film is written as .gif or .mp4, but the file is called film.avi"),
         (["--checkpoint", "4"], "has no checkpoint 4; there are latest, best, 5, 6"),
         (["--env", "catch"], "but catch has Spaces(observation_shape=(10, 5, 1)"),
     ],
@@ -260,16 +259,6 @@ def test_curves_leave_out_what_was_not_measured(tmp_path):
     assert steps.tolist() == [20] and values.tolist() == [2.0]
     draw_curves([Curve("a", rows)], "nothing evaluated in the end").savefig(tmp_path / "a.png")
     assert Image.open(tmp_path / "a.png").format == "PNG"
-
-
-def test_a_film_of_a_fast_world_keeps_its_speed_with_fewer_pictures(tmp_path):
-    film = Film(frames_per_second=100)
-    for number in range(40):
-        film.take(np.full((8, 6, 3), 6 * number, np.uint8))
-    film.write(tmp_path / "a.gif")
-    picture = Image.open(tmp_path / "a.gif")
-    assert picture.n_frames == 10 and picture.size == (6, 8)
-    assert picture.info["duration"] == 40  # milliseconds: 10 pictures in 0.4 s, as 40 at 100 per second
 
 
 def test_every_kind_of_environment_says_how_fast_it_is_shown():
