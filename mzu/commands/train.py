@@ -37,7 +37,7 @@ def run(arguments) -> int:
     try:
         result = run_plan(planned, is_new=not arguments.resume, jobs=arguments.jobs)
     except KeyboardInterrupt as interruption:
-        print(interruption)
+        print(str(interruption) or "Interrupted before anything was learned")
         return 130
     print(f"\n{result}\n")
     runs = list(result.runs.values()) if isinstance(result, Comparison) else [result]
@@ -50,10 +50,10 @@ def run(arguments) -> int:
 
 def plan(arguments):
     """The runs that the arguments ask for, or those in --out."""
-    given = {name: getattr(arguments, name) for name in ("preset", "env", "data", "set", "seed", "compare", "only")}
     if arguments.resume:
-        unset = {"set": [], "compare": False}
-        given = {name: value for name, value in given.items() if value != unset.get(name)}
+        given = [f"the preset {arguments.preset}"] if arguments.preset else []
+        options = {"env": None, "data": None, "set": [], "seed": None, "compare": False, "only": None}
+        given += [f"--{name}" for name, unset in options.items() if getattr(arguments, name) != unset]
         return resumable(given, arguments.out)
     return plan_new(
         arguments.preset,

@@ -105,6 +105,7 @@ def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, st
                 if interrupted:
                     raise
                 interrupted = True
+                display.say("Stopping with checkpoints; a second Ctrl-C does not wait for them")
                 waiting.clear()
                 for process in working:
                     process.stop()

@@ -56,9 +56,9 @@ def train(
     >>> result.evaluation["search"].returns.shape
     (2,)
     """
-    given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only}
     if resume:
-        plan = resumable({name: value for name, value in given.items() if value is not None} | settings, out)
+        given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only} | settings
+        plan = resumable([name for name, value in given.items() if value is not None], out)
         return run_plan(plan, jobs=jobs, progress=progress)
     options = {"environment": environment, "seed": seed, "out": out, "only": only}
     return _train_anew(preset, data, options, settings, jobs, progress)
@@ -88,13 +88,12 @@ def compare(
     return _train_anew(preset, data, options, settings, jobs, progress)
 
 
-def resumable(given: dict, out: str | Path | None) -> Plan:
-    """The plan of the run or runs in `out`; a sentence where it is not named or other settings are `given`."""
+def resumable(given: list[str], out: str | Path | None) -> Plan:
+    """The plan of the run or runs in `out`; a sentence where it is not named, or where settings are `given`."""
     if out is None:
         raise ValueError("--resume needs to know which run to go on with; add --out DIR")
-    for name, value in given.items():
-        option = f"the preset {value}" if name == "preset" else f"--{name}"
-        raise ValueError(f"A resumed run keeps its settings; leave {option} out, or train anew without --resume")
+    if given:
+        raise ValueError(f"A resumed run keeps its settings; leave {given[0]} out, or train anew without --resume")
     return plan_resumed(out)
 
 

@@ -245,7 +245,7 @@ def test_episodes_as_objects_are_kept_beside_the_run(tmp_path, monkeypatch):
         ({"preset": "cartpole_offline", "only": "bc"}, "only is 'bc', but must be one of behaviour_cloning, crr, unpl"),
         ({"preset": "cartpole", "jobs": 0}, "jobs is 0, but must be at least 1"),
         ({"resume": True}, "--resume needs to know which run"),
-        ({"resume": True, "out": "x", "seed": 0}, "A resumed run keeps its settings; leave --seed out"),
+        ({"resume": True, "out": "x", "seed": 0}, "A resumed run keeps its settings; leave seed out"),
     ],
 )
 def test_a_mistake_is_said_in_a_sentence_and_leaves_nothing_behind(arguments, sentence, tmp_path, monkeypatch):
