@@ -24,13 +24,13 @@ def run(arguments) -> int:
     if arguments.episodes is not None and arguments.episodes < 1:
         raise ValueError(f"--episodes is {arguments.episodes}, but must be at least 1")
     from mzu.acting.evaluation import evaluate
-    from mzu.acting.film import Film, check_film_path
     from mzu.acting.selection import SELECTIONS
+    from mzu.training.film import Film, check_video
     from mzu.training.problem import environment_maker, network_spaces
     from mzu.training.run_folder import RunFolder
 
     if arguments.video is not None:
-        check_film_path(arguments.video)
+        check_video(arguments.video)
     folder = RunFolder.open(arguments.folder)
     config = folder.config
     if arguments.env:
@@ -44,11 +44,13 @@ def run(arguments) -> int:
     episodes = arguments.episodes or config.evaluation.episodes
     seed = config.seed if arguments.seed is None else arguments.seed
     wanted = arguments.select or config.evaluation.select
-    film = Film(frames_per_second) if arguments.video else None
+    film = Film() if arguments.video else None
     rows = []
     for select in SELECTIONS if wanted == "all" else [wanted]:
         # The film shows the last way of selecting, which is the search where all are asked for.
-        on_frame = film.begin() if film else None
+        if film:
+            film.begin(frames_per_second)
+        on_frame = film.take if film else None
         evaluation = evaluate(network, config, make_environment, episodes, select, seed, on_frame, scale)
         rows.append(result_row(f"by {select}", evaluation.returns, evaluation.lengths))
     print(table(rows, f"{config.environment}, checkpoint {arguments.checkpoint}"))

@@ -5,12 +5,11 @@ from pathlib import Path
 import numpy as np
 
 from mzu.acting.evaluation import Evaluation, evaluate
-from mzu.acting.film import Film
 from mzu.acting.selection import Selection, make_search, make_selection
 from mzu.config import Config
-from mzu.environments.environment import Environment
 from mzu.networks.network import Network
 from mzu.search.search import SearchResult
+from mzu.training.film import Film
 from mzu.training.problem import environment_maker, network_spaces
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
@@ -82,8 +81,7 @@ class Agent:
 
     def watch(self, select: str | None = None, seed: int | None = None) -> Film:
         """One episode as a film: a notebook shows it, `save` writes it."""
-        with self._environment(picture=True) as environment:
-            film = Film(environment.frames_per_second)
+        film = Film()
         self._play(1, select, seed, film)
         return film
 
@@ -94,19 +92,18 @@ class Agent:
         if episodes < 1:
             raise ValueError(f"episodes is {episodes}, but must be at least 1")
         make_environment = environment_maker(self.config, picture=film is not None)
-        with self._environment() as environment:
-            spaces = network_spaces(self.config, environment.spaces)
+        with make_environment() as environment:
+            spaces, frames_per_second = network_spaces(self.config, environment.spaces), environment.frames_per_second
         if self.network.spaces != spaces:
             where = self.config.environment
             raise ValueError(f"The agent was trained for {self.network.spaces}, but {where} has {spaces}")
+        if film is not None:
+            film.begin(frames_per_second)
         return evaluate(
             self.network, self.config, make_environment, episodes,
             select=select or self.config.evaluation.select, seed=self.config.seed if seed is None else seed,
-            on_frame=film.begin() if film else None, scale=self.scale,
+            on_frame=None if film is None else film.take, scale=self.scale,
         )  # fmt: skip
-
-    def _environment(self, picture: bool = False) -> Environment:
-        return environment_maker(self.config, picture)()
 
     def _batch(self, observation) -> np.ndarray:
         observation = np.asarray(observation)

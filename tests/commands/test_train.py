@@ -13,10 +13,10 @@ from PIL import Image
 
 from mzu.commands import train as train_command
 from mzu.commands.cli import main
-from mzu.commands.evaluate import Film
 from mzu.environments.make import make
 from mzu.training import trainer
 from mzu.training.curves import Curve, plot_curves
+from mzu.training.film import Film
 from mzu.training.results import result_row, table
 from mzu.training.run_folder import RunFolder
 
@@ -91,7 +91,7 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     [
         ([], "holds the runs behaviour_cloning, crr, unplugged; choose one of them, as "),
         (["--episodes", "0"], "--episodes is 0"),
-        (["--video", "film.avi"], "--video is film.avi, but must end in .gif or .mp4"),
+        (["--video", "film.avi"], "The video is called film.avi, but must end in .gif or .mp4"),
         (["--checkpoint", "4"], "has no checkpoint 4; there are latest, best, 5, 6"),
         (["--env", "catch"], "but catch has Spaces(observation_shape=(10, 5, 1)"),
     ],
@@ -258,10 +258,9 @@ def test_curves_leave_out_what_was_not_measured(tmp_path):
 
 def test_a_film_of_a_fast_world_keeps_its_speed_with_fewer_pictures(tmp_path):
     film = Film(frames_per_second=100)
-    take = film.begin()
     for number in range(40):
-        take(np.full((8, 6, 3), 6 * number, np.uint8))
-    film.write(tmp_path / "a.gif")
+        film.take(np.full((8, 6, 3), 6 * number, np.uint8))
+    film.save(tmp_path / "a.gif")
     picture = Image.open(tmp_path / "a.gif")
     assert picture.n_frames == 10 and picture.size == (6, 8)
     assert picture.info["duration"] == 40  # milliseconds: 10 pictures in 0.4 s, as 40 at 100 per second

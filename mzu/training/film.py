@@ -2,7 +2,6 @@
 
 import base64
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,19 +16,24 @@ FRAMES_PER_SECOND = 25  # of a video; faster worlds are shown with every second 
 class Film:
     """Collects pictures [height, width, 3] of an episode, as many per second as a video needs. A notebook shows it."""
 
-    def __init__(self, frames_per_second: float):
+    def __init__(self, frames_per_second: float = FRAMES_PER_SECOND):
+        self.begin(frames_per_second)
+
+    def begin(self, frames_per_second: float) -> None:
+        """Forgets what was filmed; the world that comes now has this many pictures a second."""
         self.every = max(1, round(frames_per_second / FRAMES_PER_SECOND))
         self.rate = frames_per_second / self.every
         self.pictures, self._seen = [], 0
 
-    def begin(self) -> Callable[[np.ndarray], None]:
-        """Forgets what was filmed -> the function that takes the next picture."""
-        self.pictures, self._seen = [], 0
-        return self._take
+    def take(self, picture: np.ndarray) -> None:
+        """The next picture."""
+        if self._seen % self.every == 0:
+            self.pictures.append(picture)
+        self._seen += 1
 
     def save(self, path: str | Path) -> None:
         """Writes it as GIF or MP4, by the ending of the name."""
-        check_film_path(path)
+        check_video(path)
         with written_whole(path) as temporary:
             if Path(path).suffix == GIF:
                 temporary.write_bytes(self.gif())
@@ -48,11 +52,6 @@ class Film:
         first.save(file, format="GIF", save_all=True, append_images=others, duration=milliseconds, loop=0)
         return file.getvalue()
 
-    def _take(self, picture: np.ndarray) -> None:
-        if self._seen % self.every == 0:
-            self.pictures.append(picture)
-        self._seen += 1
-
     def __repr__(self) -> str:
         return f"<Film: {len(self.pictures)} pictures, {len(self.pictures) / self.rate:.1f} s; save('demo.gif')>"
 
@@ -61,9 +60,9 @@ class Film:
         return f'<img alt="{len(self.pictures)} pictures" src="data:image/gif;base64,{data}">'
 
 
-def check_film_path(path: str | Path) -> None:
+def check_video(path: str | Path) -> None:
     """Refuses what `Film.save` could not write: a look before anything is played."""
     if Path(path).suffix not in (GIF, MP4):
-        raise ValueError(f"A film is written as {GIF} or {MP4}, but the file is called {path}")
+        raise ValueError(f"The video is called {path}, but must end in {GIF} or {MP4}")
     if Path(path).suffix == MP4:
         require("moviepy", f"A film as {MP4}, unlike {GIF},")
