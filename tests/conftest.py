@@ -9,6 +9,45 @@ from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).parent
+# The core, for the loop of editing and testing: `pytest -m quick`. No training, no processes, no notebooks.
+QUICK = (
+    "test_config.py",
+    "test_files.py",
+    "networks/test_blocks.py",
+    "networks/test_policy_heads.py",
+    "networks/test_scalars.py",
+    "search/test_bad_input.py",
+    "search/test_first_evaluations.py",
+    "search/test_gumbel.py",
+    "search/test_history.py",
+    "search/test_improvement.py",
+    "search/test_known_answers.py",
+    "search/test_tree.py",
+    "replay/test_pieces.py",
+    "replay/test_priorities.py",
+    "replay/test_replay.py",
+    "reanalyse/test_buffers.py",
+    "reanalyse/test_fraction.py",
+    "games/test_player.py",
+    "games/test_stored_game.py",
+    "acting/test_selection.py",
+    "learning/test_losses.py",
+    "learning/test_optimiser.py",
+    "learning/test_targets.py",
+)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Marks the tests of the files above as quick, unless they are slow."""
+    missing = [name for name in QUICK if not (TESTS / name).is_file()]
+    if missing and "quick" in config.option.markexpr:
+        raise pytest.UsageError(f"QUICK in tests/conftest.py names {', '.join(missing)}, which is not there")
+    files = {TESTS / name for name in QUICK}
+    for item in items:
+        if item.path in files and item.get_closest_marker("slow") is None:
+            item.add_marker(pytest.mark.quick)
+
 
 @pytest.fixture
 def fixtures_folder() -> Path:

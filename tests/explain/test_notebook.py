@@ -67,5 +67,5 @@ def test_the_walk_shows_the_tree_and_the_path_of_the_slider(explanation):
 
 def test_without_ipywidgets_a_sentence_says_what_to_install(explanation, monkeypatch):
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(ValueError, match="needs ipywidgets, which is not installed: pip install ipywidgets"):
+    with pytest.raises(ValueError, match=r"needs ipywidgets, which is not installed: pip install 'mzu\[notebooks\]'"):
         explanation.walk()
