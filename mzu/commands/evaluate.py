@@ -30,7 +30,7 @@ def run(arguments) -> int:
     import_tensorflow()
     from mzu.acting.evaluation import evaluate
     from mzu.acting.selection import SELECTIONS
-    from mzu.training.problem import environment_maker, network_spaces
+    from mzu.training.inputs import environment_maker, network_spaces
     from mzu.training.run_folder import RunFolder
 
     folder = RunFolder.open(arguments.folder)

@@ -131,9 +131,9 @@ def _load(planned: list[PlannedRun]):
     """The problem that all runs share, checked for each of them."""
     import_tensorflow()
     from mzu.learning.learner import check_possible
-    from mzu.training.problem import check_config, load_problem
+    from mzu.training.inputs import check_config, load_inputs
 
-    problem = load_problem(planned[0].config)
+    problem = load_inputs(planned[0].config)
     for a_run in planned:
         check_config(a_run.config, problem.frame_spaces, bool(problem.episodes))
         check_possible(a_run.config)

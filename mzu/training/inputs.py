@@ -1,4 +1,4 @@
-"""`Problem`: what a run is about. Its environment, its dataset, and whether they and the config fit together.
+"""`Inputs`: what a run is given. Its environment, its dataset, and whether they and the config fit together.
 
 Everything that cannot work is refused here, in one sentence, before anything is built.
 """
@@ -19,7 +19,7 @@ from mzu.episodes.episode import Episode
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Inputs:
     """The world and the data of a config.
 
     field         meaning
@@ -43,7 +43,7 @@ class Problem:
         return environment_maker(self.config)
 
 
-def load_problem(config: Config) -> Problem:
+def load_inputs(config: Config) -> Inputs:
     """Loads the data and looks at the environment; a ValueError says what does not fit."""
     if config.environment is None and config.data is None:
         raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
@@ -57,7 +57,7 @@ def load_problem(config: Config) -> Problem:
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
         check_episode(episode, frame_spaces, config.environment or config.data, repeat)
-    return Problem(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    return Inputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
 
 
 def network_spaces(config: Config, frame_spaces: Spaces) -> Spaces:
