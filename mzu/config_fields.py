@@ -1,6 +1,7 @@
-"""Sections of settings, which are frozen dataclasses, from text and from JSON: typed and checked.
+"""Reads settings from text (`--set search.num_simulations=16`) and from JSON, and checks their types.
 
-`config.py` holds the settings themselves.
+`config.py` has the settings: frozen dataclasses, each a section of `Config`. The type hint of a field says which values
+it takes. A name or value that does not fit is a ValueError, which names the field and what it expects.
 """
 
 import dataclasses
@@ -19,7 +20,13 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:
-    """Notes in nested `changes` that the field of `cls` that `names` leads to gets the value that `text` spells."""
+    """Adds one assignment to `changes`, a dictionary per section; `replace_fields` then makes all of them at once.
+
+    cls    the section's class, for example Config
+    names  the way to the field from there, for example ["search", "num_simulations"]
+    text   its value as it was typed
+    path   what stands before the names in messages, for example "search."
+    """
     name, *rest = names
     hints = _field_types(cls, name, path)
     here = path + name
@@ -44,6 +51,7 @@ def replace_fields(section, changes: dict):
 
 
 def section_from_dict(cls, data: Any, path: str):
+    """A section from its JSON: fields that are not in `data` keep their defaults; unknown ones are an error."""
     if not isinstance(data, dict):
         raise ValueError(f"'{path.rstrip('.') or 'config'}' is {data!r}, but must be an object with named fields")
     values = {}
@@ -57,7 +65,7 @@ def section_from_dict(cls, data: Any, path: str):
 
 
 def _field_types(section, name: str, path: str) -> dict[str, Any]:
-    """Type hints of a section's fields; an unknown `name` is an error that suggests the nearest one."""
+    """The types of all fields of a section; if it has no field `name`, an error that suggests the nearest one."""
     cls = section if isinstance(section, type) else type(section)
     hints = typing.get_type_hints(cls)
     if name not in hints:
@@ -68,7 +76,7 @@ def _field_types(section, name: str, path: str) -> dict[str, Any]:
 
 
 def _parse(hint, text: str):
-    """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
+    """What was typed: a number, true, none or a list where the field takes one, otherwise the word itself."""
     options = typing.get_args(hint) if _is_union(hint) else (hint,)
     lowered = text.lower()
     if lowered in ("none", "null") and types.NoneType in options:
@@ -84,7 +92,7 @@ def _parse(hint, text: str):
 
 
 def _checked(hint, value, path: str):
-    """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
+    """The value in the field's type (3 as 3.0, a list as a tuple); a ValueError if it does not fit."""
     if _is_union(hint):
         for option in typing.get_args(hint):
             if _fits(option, value):
