@@ -170,12 +170,14 @@ def _system(name: str, config: Config, inputs, learner, replay: Replay | None, s
     from mzu.networks.compiled.compile_model import model_for_search
 
     period = config.learning.target_network_period
+    # A dataset by itself is looked at where it is: not all of it may fit into memory.
+    held = [buffer.episodes for buffer in sources.buffers.values() if len(buffer.episodes)]
     return System(
         name=name,
         config=config,
         spaces=inputs.spaces,
         frame_spaces=inputs.frame_spaces,
-        episodes=[episode for buffer in sources.buffers.values() for episode in buffer.episodes],
+        episodes=held[0] if len(held) == 1 else [episode for episodes in held for episode in episodes],
         model=model_for_search(learner.network),
         target_values=learner.target_values,
         replay=replay,

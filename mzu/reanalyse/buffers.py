@@ -11,7 +11,7 @@ proportional to its length.
 
 import bisect
 import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class EpisodeBuffer:
 
     def __init__(self, segment_length: int):
         self.segment_length = segment_length
-        self.episodes: list[Episode] = []
+        self.episodes: Sequence[Episode] = []
         self._ends: list[int] = []
 
     @property
@@ -72,7 +72,7 @@ class EpisodeBuffer:
             ]
         )
 
-    def _keep(self, episodes: list[Episode]) -> None:
+    def _keep(self, episodes: Sequence[Episode]) -> None:
         self.episodes = episodes
         self._ends = list(itertools.accumulate(len(episode) for episode in episodes))
 
@@ -111,9 +111,9 @@ class HighestReturn(EpisodeBuffer):
 class Demonstrations(EpisodeBuffer):
     """A dataset, held as it is; fresh episodes pass it by."""
 
-    def __init__(self, episodes: Iterable[Episode], segment_length: int):
+    def __init__(self, episodes: Sequence[Episode], segment_length: int):
         super().__init__(segment_length)
-        self._keep(list(episodes))
+        self._keep(episodes)
 
     def add(self, episode: Episode) -> None:
         pass
@@ -157,7 +157,7 @@ class Mixture:
             buffer.restore(inside(state, name))
 
 
-def new_sources(config: Config, episodes: Iterable[Episode]) -> Mixture:
+def new_sources(config: Config, episodes: Sequence[Episode]) -> Mixture:
     """The buffers that a run draws its stored games from; `episodes` are its dataset."""
     reanalyse, length = config.reanalyse, config.replay.segment_length
     buffers = {

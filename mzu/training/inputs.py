@@ -4,7 +4,7 @@ Everything that cannot work is refused here, in one sentence, before anything is
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
+from mzu.episodes.held_episodes import HeldEpisodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,7 @@ class Inputs:
     config: Config
     frame_spaces: Spaces
     spaces: Spaces
-    episodes: list[Episode]
+    episodes: Sequence[Episode]
 
     @property
     def datapoints(self) -> int | None:
@@ -48,7 +49,7 @@ def load_inputs(config: Config) -> Inputs:
     if config.environment is None and config.data is None:
         raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
     dataset = None if config.data is None else load_episodes(config.data, config.data_root)
-    episodes = [] if dataset is None else list(dataset)
+    episodes = HeldEpisodes([] if dataset is None else dataset)
     if config.environment is None:
         frame_spaces, repeat = dataset.infer_spaces(), None
     else:
