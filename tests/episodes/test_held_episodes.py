@@ -1,6 +1,8 @@
 """Episodes by number, the first ones in memory and the others in a temporary file: nobody sees the difference."""
 
 import dataclasses
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -82,3 +84,38 @@ def test_the_same_stretches_are_drawn_from_memory_and_from_the_file():
         (mine, *stretch), (theirs, *expected) = held.draw(one), plain.draw(other)
         assert stretch == expected
         assert_equal_episodes(mine, theirs)
+
+
+LARGER_THAN_THE_LIMIT = """
+import numpy as np
+from mzu.episodes.episode import Episode
+from mzu.episodes.held_episodes import HeldEpisodes
+from mzu.reanalyse.buffers import Demonstrations
+
+
+def peak():
+    return next(int(line.split()[1]) / 1e3 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+
+
+def reading():
+    for number in range(20):
+        frames = np.full((1001, 100, 100, 1), number, np.uint8)  # 10 MB
+        yield Episode(frames, np.zeros(1000, np.int32), np.zeros(1000, np.float32), truncated=True)
+
+
+before = peak()
+buffer, rng = Demonstrations(HeldEpisodes(reading(), memory=20e6), segment_length=50), np.random.default_rng(0)
+for _ in range(200):
+    episode, start, stop = buffer.draw(rng)
+    frames = episode.observations[start:stop]
+    assert frames.min() == frames.max() == frames[0, 0, 0, 0]
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads the peak of the memory from /proc")
+def test_data_larger_than_the_limit_are_held_and_drawn_in_bounded_memory():
+    process = subprocess.run(
+        [sys.executable, "-c", LARGER_THAN_THE_LIMIT], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert float(process.stdout) < 80  # MB: the limit of 20, an episode of 10 on its way, and what goes with them
