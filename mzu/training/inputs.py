@@ -1,4 +1,4 @@
-"""`Inputs`: what a run is given. Its environment, its dataset, and whether they and the config fit together.
+"""`RunInputs`: what a run is given. Its environment, its dataset, and whether they and the config fit together.
 
 Everything that cannot work is refused here, in one sentence, before anything is built.
 """
@@ -20,7 +20,7 @@ from mzu.episodes.held_episodes import HeldEpisodes
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class RunInputs:
     """The world and the data of a config.
 
     field         meaning
@@ -44,7 +44,7 @@ class Inputs:
         return environment_maker(self.config)
 
 
-def load_inputs(config: Config) -> Inputs:
+def load_inputs(config: Config) -> RunInputs:
     """Loads the data and looks at the environment; a ValueError says what does not fit."""
     if config.environment is None and config.data is None:
         raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
@@ -58,7 +58,7 @@ def load_inputs(config: Config) -> Inputs:
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
         check_episode(episode, frame_spaces, config.environment or config.data, repeat)
-    return Inputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    return RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
 
 
 def network_spaces(config: Config, frame_spaces: Spaces) -> Spaces:

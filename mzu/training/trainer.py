@@ -25,7 +25,7 @@ from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
 from mzu.reanalyse.buffers import new_sources
 from mzu.replay.replay import Batch, new_replay
-from mzu.training.inputs import Inputs, load_inputs
+from mzu.training.inputs import RunInputs, load_inputs
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
 
@@ -44,7 +44,7 @@ class Trainer:
     seconds     time spent in each part; play, sample and targets overlap with learn
     """
 
-    def __init__(self, config: Config, inputs: Inputs | None = None):
+    def __init__(self, config: Config, inputs: RunInputs | None = None):
         self.config = config
         self.inputs = inputs or load_inputs(config)
         seeds = np.random.SeedSequence(config.seed).spawn(3)

@@ -15,7 +15,7 @@ from mzu.environments.environment import random_action
 from mzu.environments.make import make
 from mzu.episodes.episode import Episode
 from mzu.networks.keras_model import KerasModel
-from mzu.training.inputs import Inputs
+from mzu.training.inputs import RunInputs
 from mzu.training.trainer import Trainer
 
 SMALL = (
@@ -87,7 +87,7 @@ def random_episodes(count):
 def test_from_the_data_of_a_random_player_the_right_actions_are_learned_but_not_cloned(policy_loss, learns):
     def inputs(config):
         spaces = make("identity").spaces
-        return Inputs(config, spaces, spaces, list(random_episodes(200)))
+        return RunInputs(config, spaces, spaces, list(random_episodes(200)))
 
     by_search, by_policy = trained(
         *SMALL, "environment=identity", "reanalyse.fraction=1", f"learning.policy_loss={policy_loss}",
