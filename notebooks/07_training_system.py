@@ -153,7 +153,6 @@ class Game:
             search_actions=None,  # all actions are candidates, in their order
             search_value=values,
             priorities=first_priorities(rewards, values, terminated, self.config),
-            stored=False,
         )
 
 
