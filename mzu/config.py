@@ -294,13 +294,18 @@ class Config:
     run: RunConfig = field(default_factory=RunConfig)
 
     @property
+    def searches(self) -> bool:
+        """Whether positions are searched: where nothing is learned from a search (behaviour cloning, CRR), none is."""
+        return self.learning.policy_loss == "reanalyse" or self.learning.td_steps == 0
+
+    @property
     def injects(self) -> bool:
-        """Whether the stored action of a stored game is injected at the root.
+        """Whether the stored action of a stored game is injected at the root; without stored games, none is.
 
         Where all actions are candidates that is so only for what really followed it (`search.stored_value=data`).
         """
         needed = self.search.num_sampled_actions is not None or self.search.stored_value == "data"
-        return self.reanalyse.inject_actions and needed
+        return self.reanalyse.inject_actions and self.reanalyse.fraction > 0 and needed
 
     def to_json(self) -> str:
         """The config as indented JSON text; `Config.from_json` reads it back to an equal config."""

@@ -1,6 +1,7 @@
-"""Sections of settings, which are frozen dataclasses, from Python, from text and from JSON: typed and checked.
+"""Reads settings from Python, from text (`--set search.num_simulations=16`) and from JSON, and checks their types.
 
-`config.py` holds the settings themselves.
+`config.py` has the settings: frozen dataclasses, each a section of `Config`. The type hint of a field says which values
+it takes. A name or value that does not fit is a ValueError, which names the field and what it expects.
 """
 
 import dataclasses
@@ -20,9 +21,13 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
 
 
 def note_change(changes: dict, cls, names: list[str], value: Any, path: str, parse: bool = False) -> None:
-    """Notes in nested `changes` that the field of `cls` that `names` leads to gets this value.
+    """Adds one assignment to `changes`, a dictionary per section; `replace_fields` then makes all of them at once.
 
-    A section gets the fields of another one, or of a dictionary. With `parse`, `value` is text that spells the value.
+    cls    the section's class, for example Config
+    names  the way to the field from there, for example ["search", "num_simulations"]
+    value  its value; a section gets the fields of another one, or of a dictionary
+    path   what stands before the names in messages, for example "search."
+    parse  whether the value is text as it was typed
     """
     name, *rest = names
     hints = _field_types(cls, name, path)
@@ -72,6 +77,7 @@ def spelled(value) -> str:
 
 
 def section_from_dict(cls, data: Any, path: str):
+    """A section from its JSON: fields that are not in `data` keep their defaults; unknown ones are an error."""
     if not isinstance(data, dict):
         raise ValueError(f"'{path.rstrip('.') or 'config'}' is {data!r}, but must be an object with named fields")
     values = {}
@@ -85,7 +91,7 @@ def section_from_dict(cls, data: Any, path: str):
 
 
 def _field_types(section, name: str, path: str) -> dict[str, Any]:
-    """Type hints of a section's fields; an unknown `name` is an error that suggests the nearest one."""
+    """The types of all fields of a section; if it has no field `name`, an error that suggests the nearest one."""
     cls = section if isinstance(section, type) else type(section)
     hints = typing.get_type_hints(cls)
     if name not in hints:
@@ -96,7 +102,7 @@ def _field_types(section, name: str, path: str) -> dict[str, Any]:
 
 
 def _parse(hint, text: str):
-    """`text` as JSON where that is meant (numbers, true, null, [1, 2]), otherwise as the plain word it is."""
+    """What was typed: a number, true, none or a list where the field takes one, otherwise the word itself."""
     options = typing.get_args(hint) if _is_union(hint) else (hint,)
     lowered = text.lower()
     if lowered in ("none", "null") and types.NoneType in options:
@@ -112,7 +118,7 @@ def _parse(hint, text: str):
 
 
 def _checked(hint, value, path: str):
-    """`value` as the type that `hint` asks for, or a ValueError that names the field and what it expects."""
+    """The value in the field's type (3 as 3.0, a list as a tuple); a ValueError if it does not fit."""
     if _is_union(hint):
         for option in typing.get_args(hint):
             if _fits(option, value):

@@ -12,7 +12,7 @@
 # | | |
 # |---|---|
 # | **You will build** | n-step returns with every kind of end; a stored game that is searched again and never leaves its track; the loop in which targets, tables and searches improve each other; the controller of the reanalyse fraction, and the buffers that stored games are drawn from |
-# | **Lives in** | `mzu/replay/returns.py`, `mzu/learning/targets.py`; `mzu/games/stored_game.py`, `mzu/replay/trace.py`; `mzu/reanalyse/fraction.py`, `mzu/reanalyse/buffers.py`; what explains a target: `mzu/explain/explanation.py` |
+# | **Lives in** | `mzu/replay/returns.py`, `mzu/learning/targets.py`; `mzu/games/stored_game.py`, `mzu/games/searches.py`; `mzu/reanalyse/fraction.py`, `mzu/reanalyse/buffers.py`; what explains a target: `mzu/explain/explanation.py` |
 # | **Takes** | under a minute to run on two cores; two hours to work through |
 # | **You need** | notebook 01 (values, lookahead) and the idea of notebook 03: a search returns visit counts and a value |
 #
@@ -438,7 +438,7 @@ def reanalyse(piece, model, rng):
     return np.array(policies), np.array(values)
 
 
-piece, _ = system.piece(episode=0, step=4)  # the second segment: positions 4..7, and a tail
+piece = system.game(episode=0, step=4).piece  # the second segment: positions 4..7, and a tail
 policies, values = reanalyse(piece, system.model, np.random.default_rng(0))
 print("step  cell  stored action  shares of left, rest, right    nu")
 for t in range(piece.length):
@@ -469,19 +469,18 @@ def priorities(piece, values):
 
 # %% [markdown]
 # The library's `StoredGame` looks like a fresh game to whoever plays it: it shows an `observation`,
-# and one may `take` an action, which it ignores. A `SearchTrace` keeps what the searches found,
+# and one may `take` an action, which it ignores. Its `Searches` keep what the searches found,
 # until the piece is complete and becomes a `Segment` for the replay. So fresh and stored games can
 # sit side by side in one batch, and the search need not know which is which. We play all pieces
 # both ways, with the same random numbers.
 
 # %%
 from mzu.games.stored_game import StoredGame
-from mzu.replay.trace import SearchTrace
 
 
 def play_stored_game(piece, model, rng):
     """-> the segment, and how often the search preferred another action than the stored one."""
-    game, differs = StoredGame(piece, frame_stack=1, trace=SearchTrace(config)), 0
+    game, differs = StoredGame(piece, config), 0
     while not game.finished:
         result = search(model, game.observation[None], config.search, rng)
         preferred = int(result.visits[0].argmax())
@@ -494,7 +493,7 @@ def play_stored_game(piece, model, rng):
 
 total = 0
 for number, start, _ in segments:
-    piece, _ = system.piece(number, start)
+    piece = system.game(number, start).piece
     policies, values = reanalyse(piece, system.model, np.random.default_rng([number, start]))
     game_rng = np.random.default_rng([number, start])
     segment, differs = play_stored_game(piece, system.model, game_rng)
@@ -520,7 +519,7 @@ assert total > 0
 # improve and nothing else.
 
 # %%
-pieces = [system.piece(number, start)[0] for number, start, _ in segments]
+pieces = [system.game(number, start).piece for number, start, _ in segments]
 stored_cells = np.array([int(episodes[number].observations[t, 0]) for number, t in where])
 
 
@@ -759,7 +758,7 @@ def with_controller(seed):
     rng, controller = np.random.default_rng(seed), FractionController(FRACTION)
 
     def next_is_stored(elsewhere, counts):
-        controller.positions = dict(counts)
+        controller.stored_positions, controller.fresh_positions = counts[True], counts[False]
         return controller.choose_stored(rng, places=PLACES, stored_elsewhere=elsewhere)
 
     return simulate(next_is_stored, rng)
@@ -840,13 +839,13 @@ def some_episode(rng, number):
                    truncated=True, source=str(number))
 
 
-CAPACITY, PIECE, TAIL = 120, 8, 4
+CAPACITY, PIECE = 120, 8
 rng = np.random.default_rng(3)
 fresh = [some_episode(rng, number) for number in range(60)]
 demonstrations = fresh[:5]
-buffers = {"most recent": MostRecent(CAPACITY, PIECE, TAIL),
-           "highest return": HighestReturn(CAPACITY, PIECE, TAIL),
-           "demonstrations": Demonstrations(demonstrations, PIECE, TAIL)}
+buffers = {"most recent": MostRecent(CAPACITY, PIECE),
+           "highest return": HighestReturn(CAPACITY, PIECE),
+           "demonstrations": Demonstrations(demonstrations, PIECE)}
 recent, highest = [], []
 for episode in fresh:
     recent = most_recent(recent, episode, CAPACITY)
@@ -882,9 +881,7 @@ ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
 counted = {}
 for _ in range(DRAWS):
     number, start, stop = draw(buffer.episodes, ours)
-    piece = buffer.draw(theirs)
-    assert piece.length == stop - start
-    assert np.array_equal(piece.rewards, buffer.episodes[number].rewards[start : stop + TAIL])
+    assert buffer.draw(theirs) == (buffer.episodes[number], start, stop)
     counted[number, start, stop] = counted.get((number, start, stop), 0) + 1
 
 names = sorted(counted)

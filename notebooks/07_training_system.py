@@ -147,7 +147,6 @@ class Game:
             search_actions=None,  # all actions are candidates, in their order
             search_value=values,
             priorities=first_priorities(rewards, values, terminated, self.config),
-            stored=False,
         )
 
 
@@ -233,11 +232,10 @@ print(f"{len(segments)} segments, {sum(s.terminated for s in segments)} with a t
 
 # %%
 from mzu.games.player import Player
-from mzu.training.problem import load_problem
-from mzu.training.trainer import new_replay, new_sources
+from mzu.reanalyse.buffers import new_sources
+from mzu.replay.replay import new_replay
 
-problem = load_problem(small)
-theirs = Player(small, spaces, small_model, new_sources(small, problem), short_games(),
+theirs = Player(small, small_model, new_sources(small, episodes=[]), short_games(),
                 np.random.default_rng(1))
 library_segments = [segment for _ in range(ROUNDS) for segment in theirs.advance(1.0).segments]
 
@@ -404,7 +402,7 @@ def assert_same_batch(one, other):
         assert np.allclose(array, expected, atol=1e-6), name
 
 
-our_replay, library_replay = OurReplay(small, NoPriorities()), new_replay(small, problem)
+our_replay, library_replay = OurReplay(small, NoPriorities()), new_replay(small, spaces)
 for segment in segments:
     our_replay.add(segment)
     library_replay.add(segment)
@@ -902,7 +900,8 @@ small_learner = Learner(small, small_network)
 blank = small_learner.state()  # to begin again later
 rng = np.random.default_rng(0)
 for _ in range(10 if FAST else 100):
-    small_learner.step(small_learner.prepare(replay.sample(128, rng)))
+    batch = replay.sample(128, rng)
+    small_learner.step(batch, small_learner.targets(batch))
 
 leaves = all_leaves(replay)
 batch = replay.batch(leaves, 1 / (len(replay) * replay.probabilities(leaves)), rng)
@@ -1197,12 +1196,11 @@ assert np.allclose(two_positions(100)[-1], truth, atol=0.01)
 #
 # ## 8. The learner
 #
-# All that belongs to learning, in one class: `prepare` makes the targets of a batch by the target
+# All that belongs to learning, in one class: `targets` makes the targets of a batch by the target
 # network, `step` takes a step down the gradient and returns the new priorities $|\nu - z|$ of the
 # positions.
 
 # %%
-from mzu.learning.learner import Lesson
 from mzu.networks.scalars import scalar_from_logits
 
 
@@ -1222,8 +1220,8 @@ class OurLearner:
         _, _, values = self.target_model.initial(observations.reshape(-1, observations.shape[-1]))
         return values.reshape(observations.shape[:2])
 
-    def prepare(self, batch):
-        return Lesson(batch, make_targets(batch, self.config, self.target_values))
+    def targets(self, batch):
+        return make_targets(batch, self.config, self.target_values)
 
     def gradients_of(self, observations, actions, weights, targets):
         learning = self.config.learning
@@ -1236,8 +1234,7 @@ class OurLearner:
         value = ops.mean(scalar_from_logits(predictions.value[:, 0]))
         return tape.gradient(loss, variables), [loss, *map(ops.mean, parts), value]
 
-    def step(self, lesson):
-        batch, targets = lesson
+    def step(self, batch, targets):
         tensors = (batch.observations, batch.actions, batch.weights, targets)
         gradients, numbers = self.gradients(*tf.nest.map_structure(tf.convert_to_tensor, tensors))
         gradients = [gradient.numpy() for gradient in gradients]
@@ -1269,7 +1266,7 @@ print("step    loss  policy   value  reward  gradient")
 for step in range(8):
     batch = replay.sample(128, rng)
     (our_metrics, our_priorities), (metrics, priorities) = (
-        learner.step(learner.prepare(batch)) for learner in (ours, theirs))
+        learner.step(batch, learner.targets(batch)) for learner in (ours, theirs))
     assert our_metrics.keys() == metrics.keys()
     for name in metrics:
         assert np.isclose(our_metrics[name], metrics[name], rtol=1e-3, atol=1e-3)
@@ -1336,8 +1333,7 @@ def train(parts, steps, evaluate_every=None):
         refresh(parts.model, parts.network)
         play(parts, log, temperature_at(config, step))
         batch = parts.replay.sample(config.learning.batch_size, parts.rng)
-        lesson = parts.learner.prepare(batch)
-        metrics, priorities = parts.learner.step(lesson)
+        metrics, priorities = parts.learner.step(batch, parts.learner.targets(batch))
         parts.replay.update(batch.positions, priorities)
         parts.learner.refresh_target()
         log.metrics.append(metrics)
@@ -1532,36 +1528,37 @@ print(f"{len(lost)} lost games in the replay: {ends_of(lost)}")
 # other segments and weights whenever they are ready; what arrives first is a matter of chance. On two
 # cores there is a way to overlap *without* losing reproducibility. In turn $k$, at the same time,
 #
-# * one core **learns** from lesson $k$, and writes the network;
-# * the other **plays** with the weights of turn $k - 1$, draws a batch and **prepares** lesson $k + 1$; it
+# * one core **learns** from batch $k$, and writes the network;
+# * the other **plays** with the weights of turn $k - 1$, draws batch $k + 1$ and makes its **targets**; it
 #   writes games, replay and its own random numbers.
 #
 # Neither reads what the other writes: the searched model and the target network are copies. Then both
-# wait, priorities and weights are exchanged, and the next turn begins. The price is that lesson and
+# wait, priorities and weights are exchanged, and the next turn begins. The price is that targets and
 # weights are one step old.
 
 
 # %%
 def prepare(parts):
-    return parts.learner.prepare(parts.replay.sample(parts.config.learning.batch_size, parts.rng))
+    batch = parts.replay.sample(parts.config.learning.batch_size, parts.rng)
+    return batch, parts.learner.targets(batch)
 
 
 def train_in_library_order(parts, steps):
     """One after the other, what the library does side by side."""
     config, log = parts.config, Log()
     begin(parts, log)
-    lesson = prepare(parts)
+    batch, targets = prepare(parts)
     for step in range(steps):
         refresh(parts.model, parts.network)
         # The one core: it reads neither the network nor the new priorities.
         play(parts, log, temperature_at(config, step))
-        next_lesson = prepare(parts)
+        following = prepare(parts)
         # The other core: it reads neither the games nor the replay.
-        metrics, priorities = parts.learner.step(lesson)
+        metrics, priorities = parts.learner.step(batch, targets)
         # Both have waited for each other.
-        parts.replay.update(lesson.batch.positions, priorities)
+        parts.replay.update(batch.positions, priorities)
         parts.learner.refresh_target()
-        lesson = next_lesson
+        batch, targets = following
         log.metrics.append(metrics)
     return log
 
@@ -1593,7 +1590,7 @@ def timed(name, function, spans):
 
 def watch(learner, replay, spans):
     learner.step = timed("learn", learner.step, spans)
-    learner.prepare = timed("targets", learner.prepare, spans)
+    learner.targets = timed("targets", learner.targets, spans)
     replay.sample = timed("draw", replay.sample, spans)
 
 

@@ -254,7 +254,7 @@ assert np.all(earned[1] >= claimed[1] - 1e-9) and earned[1, -1] == 1 and earned[
 
 # %%
 from mzu.presets import preset
-from mzu.training.problem import load_problem
+from mzu.training.inputs import load_inputs
 from mzu.training.trainer import Trainer
 
 TINY = ("network.width=16", "network.num_blocks=1", "search.num_simulations=8",
@@ -269,15 +269,15 @@ BASE = preset("cartpole_offline").config.override(
     "learning.jit_compile=false",  # starts at once, which pays off for short runs
     "evaluation.period=0",  # we evaluate ourselves, at the end
 )
-PROBLEM = load_problem(BASE)
+INPUTS = load_inputs(BASE)
 assert BASE.reanalyse.fraction == 1  # unplugged: no game is ever played
 
 
-def train(*settings, base=BASE, problem=PROBLEM):
+def train(*settings, base=BASE, inputs=INPUTS):
     """A run with these settings -> its config and its network."""
     config = base.override(*settings)
-    problem = dataclasses.replace(problem, config=config)
-    with contextlib.closing(Trainer(config, problem)) as trainer:
+    inputs = dataclasses.replace(inputs, config=config)
+    with contextlib.closing(Trainer(config, inputs)) as trainer:
         trainer.run()
         assert trainer.fresh_steps == 0 and trainer.steps == config.learning.training_steps
     return config, trainer.network
@@ -296,14 +296,14 @@ print(f"{config.learning.training_steps} learner steps, discount {DISCOUNT}, unr
 # %%
 from mzu.games.player import Player
 from mzu.networks.compiled.compile_model import model_for_search
+from mzu.reanalyse.buffers import new_sources
 from mzu.replay.replay import Replay
-from mzu.training.trainer import new_sources
 
 model = model_for_search(network)  # the compiled twin of the network, notebook 02
-spaces = PROBLEM.spaces
+spaces = INPUTS.spaces
 replay = Replay(config.replay, spaces, unroll_steps=UNROLL, td_steps=config.learning.td_steps,
                 candidates=spaces.num_actions, sampled=False, following=True)
-player = Player(config, spaces, model, new_sources(config, PROBLEM), None, np.random.default_rng(0))
+player = Player(config, model, new_sources(config, INPUTS.episodes), None, np.random.default_rng(0))
 while len(replay) < 2000:
     for segment in player.advance(temperature=1.0).segments:
         replay.add(segment)
@@ -639,7 +639,7 @@ def play(act, episodes, seed=0):
     """
     starts = np.random.default_rng([seed, 2]).integers(2**31, size=episodes)
     returns, ends = np.zeros(episodes), np.zeros(episodes)
-    with PROBLEM.make_environment() as world:
+    with INPUTS.make_environment() as world:
         for number, start in enumerate(starts):
             observation, ended = world.reset(seed=int(start)), False
             while not ended:
@@ -817,7 +817,7 @@ plt.show()
 from mzu.acting.evaluation import bootstrap_interval, evaluate
 
 ours, _ = play(lambda observation: by_policy(model, observation), 5)
-theirs = evaluate(network, config, PROBLEM.make_environment, 5, select="policy")
+theirs = evaluate(network, config, INPUTS.make_environment, 5, select="policy")
 assert np.array_equal(ours, theirs.returns)
 print("returns of five episodes, by policy:", ours)
 
@@ -1098,7 +1098,7 @@ grid = {}
 for name, (its_config, its_network) in trained.items():
     for select in SELECTIONS:
         if (name, select) != ("supervised, 0", "search"):
-            grid[name, select] = evaluate(its_network, its_config, PROBLEM.make_environment,
+            grid[name, select] = evaluate(its_network, its_config, INPUTS.make_environment,
                                           EPISODES, select).returns
 print(f"CartPole, mean return of {EPISODES} episodes, 95 % interval over episodes; seed 0\n")
 print(f"{'':7}" + "".join(f"{name:>18}" for name in trained))
@@ -1229,7 +1229,7 @@ def carts_of(choose, episodes, longest=500):
     """Positions of the cart [E, longest + 1]; nan after the end."""
     ways = np.full((episodes, longest + 1), np.nan)
     starts = np.random.default_rng([0, 2]).integers(2**31, size=episodes)
-    with PROBLEM.make_environment() as world:
+    with INPUTS.make_environment() as world:
         for way, start in zip(ways, starts, strict=True):
             observation, ended, step = world.reset(seed=int(start)), False, 0
             while not ended:
@@ -1334,9 +1334,9 @@ SWING_BASE = preset("swingup_offline").config.override(
     "acting.games=32", "acting.positions_per_step=32", "learning.jit_compile=false",
     "evaluation.period=0",
 )
-SWING = load_problem(SWING_BASE)
+SWING = load_inputs(SWING_BASE)
 swing = {
-    name: train(f"learning.policy_loss={loss}", base=SWING_BASE, problem=SWING)
+    name: train(f"learning.policy_loss={loss}", base=SWING_BASE, inputs=SWING)
     for name, loss in (("behaviour cloning", "behaviour_cloning"), ("Unplugged", "reanalyse"))
 }
 
@@ -1352,7 +1352,7 @@ DISCOUNT = config_s.search.discount
 model = model_for_search(network_s)  # `values_of` asks this one now
 replay = Replay(config_s.replay, SWING.spaces, unroll_steps=UNROLL, candidates=21, sampled=True,
                 td_steps=config_s.learning.td_steps, following=True)
-player = Player(config_s, SWING.spaces, model, new_sources(config_s, SWING), None,
+player = Player(config_s, model, new_sources(config_s, SWING.episodes), None,
                 np.random.default_rng(0))
 while len(replay) < 2000:
     for segment in player.advance(temperature=1.0).segments:
@@ -1503,7 +1503,7 @@ for name, select in ASKED[:1] if FAST else ASKED:
 #     mzu evaluate RUN --select policy         # or value, or search, or all
 #     mzu explain RUN --episode 3 --step 137   # why is this target what it is?
 #
-# * `METHODS` in `mzu/commands/train.py` are the three runs; they differ in two settings.
+# * `METHODS` in `mzu/training/comparison.py` are the three runs; they differ in two settings.
 # * Values and model are learned by all of them, so each can be evaluated in all three ways.
 # * The operators of section 4 for batches (`search.improvement`), a running scale that is part of the
 #   run's state, and Gumbel MuZero's way through the tree (`search.selection=gumbel`).

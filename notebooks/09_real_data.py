@@ -1254,7 +1254,7 @@ samples = 200 if FAST else 2000
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for place, (name, statistic) in enumerate(STATISTICS.items()):
     low, high = my_interval(RUNS, statistic, np.random.default_rng(1), samples)
-    theirs = scores.bootstrap_interval(RUNS, statistic, np.random.default_rng(1), samples)
+    theirs = scores.stratified_interval(RUNS, statistic, np.random.default_rng(1), samples)
     assert np.allclose((low, high), theirs)
     value = statistic(RUNS)
     print(f"{name:6} {value:.2f}, other runs of these games: {low:.2f} to {high:.2f}", end="; ")

@@ -77,6 +77,17 @@ def missing_links(text: str, folder: Path) -> Iterator[str]:
                 yield target
 
 
+def missing_code(text: str, folder: Path) -> Iterator[str]:
+    """Names said to be in a module: `Replay.update` in `mzu/replay/replay.py`."""
+    for names, path in re.findall(r"((?:`[\w.]+`(?:, | and | or ))*`[\w.]+`) in `(mzu/[\w/]+\.py)`", text):
+        source = (REPOSITORY / path).read_text()
+        for name in re.findall(r"[\w.]+", names.replace(" and ", " ").replace(" or ", " ")):
+            if not all(
+                re.search(rf"^\s*(def|class) {part}\b|^{part} = ", source, re.MULTILINE) for part in name.split(".")
+            ):
+                yield f"{name} in {path}"
+
+
 def missing_notebooks(text: str, folder: Path) -> Iterator[str]:
     for cited in re.findall(rf"\bnotebooks? {TWO_DIGITS}", text, flags=re.IGNORECASE):
         yield from (f"notebook {number}" for number in numbers_in(cited) if notebook(number) is None)
@@ -115,7 +126,15 @@ def numbered_sections(path: Path) -> set[int]:
     return {int(number) for heading in headings(path) for number in re.findall(r"^([1-9]\d*)\. ", heading)}
 
 
-KINDS = (missing_files, missing_links, missing_notebooks, missing_sections, missing_choices, missing_questions)
+KINDS = (
+    missing_files,
+    missing_links,
+    missing_code,
+    missing_notebooks,
+    missing_sections,
+    missing_choices,
+    missing_questions,
+)
 
 
 @pytest.mark.parametrize("missing", KINDS, ids=lambda kind: kind.__name__)
@@ -143,12 +162,13 @@ def test_what_leads_nowhere_is_found():
     text = (
         "`mzu/search/no_such.py`, tutorials/no_such_*.md, `no_such.py`; [a](no_such.md), [b](README.md#no-such-part); "
         'notebooks 03 and 12, 07_no_such; notebook 03, section 99; section "No Such"; choice 999; question 3.99 of '
-        "assignment 9"
+        "assignment 9; `Replay.update` and `no_such` in `mzu/replay/replay.py`"
     )
     found = {kind.__name__.removeprefix("missing_"): list(kind(text, REPOSITORY)) for kind in KINDS}
     assert found == {
         "files": ["mzu/search/no_such.py", "tutorials/no_such_*.md", "no_such.py"],
         "links": ["no_such.md", "README.md#no-such-part"],
+        "code": ["no_such in mzu/replay/replay.py"],
         "notebooks": ["notebook 12", "07_no_such"],
         "sections": ["notebook 03, section 99", "section 'No Such'"],
         "choices": ["choice 999"],

@@ -54,6 +54,16 @@ def test_no_module_is_a_drawer_for_everything():
     assert not names & {"utils", "util", "common", "helpers", "misc"}
 
 
+def test_no_two_public_classes_have_one_name():
+    homes = {}
+    for path in MODULES:
+        if path.parent.name != "commands":  # what a command keeps for itself
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(path.relative_to(REPOSITORY).as_posix())
+    assert not {name: paths for name, paths in homes.items() if len(paths) > 1}
+
+
 def room_of(module):
     """`mzu.search.tree` lives in the room `search`; `mzu` itself is the entrance and has no room."""
     return module.split(".")[1] if "." in module else ""

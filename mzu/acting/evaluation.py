@@ -8,8 +8,9 @@ import numpy as np
 from mzu.acting.selection import Selection, make_selection
 from mzu.config import Config
 from mzu.environments.environment import Environment
+from mzu.games.piece import stack_frames
+from mzu.games.search_games import stack_masks
 from mzu.networks.network import Network
-from mzu.replay.pieces import stack_frames
 
 PARALLEL_EPISODES = 50
 
@@ -89,7 +90,9 @@ def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns,
             on_frame(running[filmed].render())
         numbers = list(rows if keep_rows else running)
         observations = np.stack([stack_frames(frames[rows[number]]) for number in numbers])
-        actions = choose(observations, rng, _legal([running.get(number) for number in numbers]))
+        # The row of an ended episode may take any action.
+        masks = [running[number].legal_actions() if number in running else None for number in numbers]
+        actions = choose(observations, rng, stack_masks(masks))
         for number, action in zip(numbers, actions, strict=True):
             if number not in running:
                 continue
@@ -104,10 +107,3 @@ def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns,
                 if number == filmed:
                     on_frame(environment.render())
                 del running[number]
-
-
-def _legal(environments: list[Environment | None]) -> np.ndarray | None:
-    """Legal actions [B, A], or None where all are; the row of an ended episode (None) may take any."""
-    masks = [None if environment is None else environment.legal_actions() for environment in environments]
-    size = next((len(mask) for mask in masks if mask is not None), None)
-    return None if size is None else np.array([np.ones(size, bool) if mask is None else mask for mask in masks])

@@ -71,7 +71,8 @@ def measure(name: str, config: Config, steps: int) -> dict:
         trainer.step()
     passed, cpu = time.perf_counter() - start, time.process_time() - cpu
     parts = {part: (seconds - before[part]) / passed for part, seconds in _parts(trainer).items()}
-    lesson = trainer.learner.prepare(trainer.replay.sample(config.learning.batch_size, np.random.default_rng(0)))
+    batch = trainer.replay.sample(config.learning.batch_size, np.random.default_rng(0))
+    targets = trainer.learner.targets(batch)
     multiply = matrix_products(trainer)
 
     def multiply_on_one_core():
@@ -79,7 +80,11 @@ def measure(name: str, config: Config, steps: int) -> dict:
             multiply()
 
     blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
-    contestants = {"learner": lambda: trainer.learner.step(lesson), "one": multiply_on_one_core, "gemm": multiply}
+    contestants = {
+        "learner": lambda: trainer.learner.step(batch, targets),
+        "one": multiply_on_one_core,
+        "gemm": multiply,
+    }
     times = best_times(contestants, repetitions=20, seconds=0.05)
     searched = trainer.fresh_steps + trainer.stored_steps - positions
     trainer.close()

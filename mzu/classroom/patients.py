@@ -18,6 +18,7 @@ from mzu.explain import bugs
 from mzu.explain.system import System
 from mzu.explain.toy import played, toy_system
 from mzu.games.stored_game import StoredGame
+from mzu.replay.priorities import position_priority
 from mzu.replay.replay import Batch
 from mzu.search import reference
 
@@ -57,7 +58,8 @@ def learner_step(system: System) -> None:
     """Gives all positions of the replay, as one batch in any order, the priorities |nu - z| of now."""
     positions = np.random.default_rng(0).permutation(_positions(system.replay))
     batch = system.replay.at(positions, np.random.default_rng(0))
-    system.update(positions, np.abs(batch.search_value[:, 0] - system.targets(batch).values[:, 0]))
+    targets, td_steps = system.targets(batch), system.config.learning.td_steps
+    system.update(positions, position_priority(batch.search_value[:, 0], targets.values[:, 0], None, td_steps))
 
 
 def _played(parts: dict[str, Callable]) -> System:

@@ -24,7 +24,7 @@ from mzu.environments.policies import (
 
 
 @dataclass(frozen=True)
-class Player:
+class ScriptedPlayer:
     """One way to act, and how much it is disturbed.
 
     field    meaning
@@ -65,34 +65,38 @@ def flee(observation) -> int:
 PLAYERS = {
     # Both lean to one side and leave the rail there in the end, unless chance intervenes: 10 to 100 % of the actions.
     "CartPole-v1": (
-        Player("drifts to the left", partial(cartpole, place=0, speed=0, turning=0.1, bias=0.04), noise=(0.1, 1.0)),
-        Player("drifts to the right", partial(cartpole, place=0, speed=0, turning=0.1, bias=-0.04), noise=(0.1, 1.0)),
+        ScriptedPlayer(
+            "drifts to the left", partial(cartpole, place=0, speed=0, turning=0.1, bias=0.04), noise=(0.1, 1.0)
+        ),
+        ScriptedPlayer(
+            "drifts to the right", partial(cartpole, place=0, speed=0, turning=0.1, bias=-0.04), noise=(0.1, 1.0)
+        ),
     ),
     # Holds the pole up and lets the cart run to the end of the rail, where the pole falls again.
     "dm_control:cartpole-swingup": (
-        Player("forgets the cart", partial(cartpole_swingup, gains=(0, 0, 4, 1)), noise=(0.2, 1.0)),
+        ScriptedPlayer("forgets the cart", partial(cartpole_swingup, gains=(0, 0, 4, 1)), noise=(0.2, 1.0)),
     ),
     # All aim beside the target, most of them to the same side; their mean is no good aim either.
     "dm_control:point_mass-easy": (
-        Player("aims to the right", partial(point_mass, aim=(0.03, 0.0)), 3, noise=(0.1, 0.6), spread=(0, 0.5)),
-        Player("aims above", partial(point_mass, aim=(0.01, 0.03)), 2, noise=(0.1, 0.6), spread=(0, 0.5)),
-        Player("too weak", partial(point_mass, pull=1.0), 1, noise=(0.1, 0.6), spread=(0, 0.5)),
-        Player("random", None, 1, sticky=(0, 0.8)),
+        ScriptedPlayer("aims to the right", partial(point_mass, aim=(0.03, 0.0)), 3, noise=(0.1, 0.6), spread=(0, 0.5)),
+        ScriptedPlayer("aims above", partial(point_mass, aim=(0.01, 0.03)), 2, noise=(0.1, 0.6), spread=(0, 0.5)),
+        ScriptedPlayer("too weak", partial(point_mass, pull=1.0), 1, noise=(0.1, 0.6), spread=(0, 0.5)),
+        ScriptedPlayer("random", None, 1, sticky=(0, 0.8)),
     ),
     # Stages of a search for a gait, disturbed: what a policy that learns would have recorded on its way.
     "dm_control:cheetah-run": (
-        Player("late gait", cheetah_run, 4, noise=(0, 0.2), spread=(0, 0.5)),
-        Player("middle gait", partial(cheetah_run, stage="middle"), 3, noise=(0, 0.3), spread=(0, 0.5)),
-        Player("early gait", partial(cheetah_run, stage="early"), 2, noise=(0, 0.3), spread=(0, 0.5)),
-        Player("weak legs", partial(cheetah_run, gain=0.5), 2, spread=(0, 0.4)),
-        Player("clumsy legs", partial(cheetah_run, gain=3), 2, noise=(0, 0.2), sticky=(0, 0.5)),
-        Player("random", None, 1, sticky=(0, 0.8)),
+        ScriptedPlayer("late gait", cheetah_run, 4, noise=(0, 0.2), spread=(0, 0.5)),
+        ScriptedPlayer("middle gait", partial(cheetah_run, stage="middle"), 3, noise=(0, 0.3), spread=(0, 0.5)),
+        ScriptedPlayer("early gait", partial(cheetah_run, stage="early"), 2, noise=(0, 0.3), spread=(0, 0.5)),
+        ScriptedPlayer("weak legs", partial(cheetah_run, gain=0.5), 2, spread=(0, 0.4)),
+        ScriptedPlayer("clumsy legs", partial(cheetah_run, gain=3), 2, noise=(0, 0.2), sticky=(0, 0.5)),
+        ScriptedPlayer("random", None, 1, sticky=(0, 0.8)),
     ),
     # Most episodes wait one column to the right of the ball, where all but a ball at the right wall is missed.
     "catch": (
-        Player("tries", catch, 4, noise=(0.2, 0.6)),
-        Player("aims beside the ball", partial(catch, beside=1), 5, noise=(0, 0.4)),
-        Player("flees from the ball", flee, 1, noise=(0.1, 0.5)),
-        Player("random", None, 2),
+        ScriptedPlayer("tries", catch, 4, noise=(0.2, 0.6)),
+        ScriptedPlayer("aims beside the ball", partial(catch, beside=1), 5, noise=(0, 0.4)),
+        ScriptedPlayer("flees from the ball", flee, 1, noise=(0.1, 0.5)),
+        ScriptedPlayer("random", None, 2),
     ),
 }

@@ -78,7 +78,7 @@ def interquartile_mean(scores) -> float:
     return float(stats.trim_mean(scores, 0.25, axis=None))
 
 
-def bootstrap_interval(scores, statistic, rng: np.random.Generator, samples: int = 2000, confidence: float = 0.95):
+def stratified_interval(scores, statistic, rng: np.random.Generator, samples: int = 2000, confidence: float = 0.95):
     """(low, high), the range in which `statistic` of other runs like these would lie: stratified percentile bootstrap.
 
     scores [runs, games]. In every sample the runs are drawn anew with replacement, for each game by itself, so that

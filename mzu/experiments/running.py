@@ -190,7 +190,7 @@ def _folder(a_run: PlannedRun, config: Config):
 def _measure(a_run: PlannedRun, measure: Measure) -> None:
     """Plays the episodes of one cell and keeps their returns."""
     from mzu.acting.evaluation import evaluate
-    from mzu.training.problem import environment_maker
+    from mzu.training.inputs import environment_maker
     from mzu.training.run_folder import RunFolder
 
     folder = RunFolder.open(a_run.path)

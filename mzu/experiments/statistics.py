@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mzu.environments.scores import bootstrap_interval, interquartile_mean, mean
+from mzu.environments.scores import interquartile_mean, mean, stratified_interval
 from mzu.experiments.definition import Claim, Experiment, Measure, Side, Task
 
 HOLDS, REVERSED, OPEN = "holds", "does not hold", "not decided"
@@ -68,7 +68,7 @@ def estimate(scores: np.ndarray, statistic=interquartile_mean) -> Estimate:
         return Estimate(np.nan, np.nan, np.nan, 0)
     low, high = np.nan, np.nan
     if runs > 1:
-        low, high = bootstrap_interval(scores, statistic, np.random.default_rng(0))
+        low, high = stratified_interval(scores, statistic, np.random.default_rng(0))
     return Estimate(statistic(scores), low, high, runs)
 
 
@@ -93,5 +93,5 @@ def performance_profile(scores: np.ndarray, thresholds: np.ndarray) -> tuple[np.
     scores, unknown = np.atleast_2d(scores), np.full(len(thresholds), np.nan)
     if len(scores) < 2:
         return above(scores), unknown, unknown
-    low, high = bootstrap_interval(scores, above, np.random.default_rng(0))
+    low, high = stratified_interval(scores, above, np.random.default_rng(0))
     return above(scores), np.array(low), np.array(high)

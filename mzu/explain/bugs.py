@@ -21,7 +21,7 @@ from mzu.explain.system import System
 from mzu.explain.toy import corridor_model, played, toy_system
 from mzu.games.stored_game import StoredGame
 from mzu.learning.targets import steps_left_at
-from mzu.replay.replay import Replay
+from mzu.replay.replay import Replay, new_replay
 from mzu.replay.returns import n_step_returns
 from mzu.search import history, reference, reference_candidates
 from mzu.search.improvement import improve
@@ -31,7 +31,6 @@ from mzu.search.reference import widen
 from mzu.search.search import SearchResult, make_settings
 from mzu.search.tree import NO_NODE, ROOT, new_tree, root_actions
 from mzu.silent_tensorflow import tf
-from mzu.training.trainer import new_replay
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def _as(kind: type[System], system: System, **further) -> System:
 
 
 def _empty_replay(kind: type[Replay], system: System) -> Replay:
-    replay = new_replay(system.config, system)
+    replay = new_replay(system.config, system.frame_spaces)
     replay.__class__ = kind
     return replay
 
@@ -114,9 +113,9 @@ class PlainSearch(System):
 
     replaced: dict[str, Callable] = field(default_factory=dict)
 
-    def search(self, observation, action, rng, record=False, stored_value=None) -> SearchResult:
+    def search(self, game, rng, record=False) -> SearchResult:
         with mock.patch.multiple(reference, **self.replaced):
-            (root,) = reference.search(self.model, observation[None], self.config.search, rng)
+            (root,) = reference.search(self.model, game.observation[None], self.config.search, rng)
         return flat_result(root, self.config.search, record)
 
 
@@ -166,13 +165,13 @@ def flat_result(root: reference.Node, config, record: bool) -> SearchResult:
         q=found.q,
         injected=found.injected,
         tree=tree,
-        history=history.replay(tree, settings, np.zeros((1, 0))) if record else None,
+        history=history.history_of(tree, settings, np.zeros((1, 0))) if record else None,
     )
 
 
 class ClockSeeded(System):
-    def search(self, observation, action, rng, record=False, stored_value=None):
-        return super().search(observation, action, np.random.default_rng(time.time_ns()), record)
+    def search(self, game, rng, record=False):
+        return super().search(game, np.random.default_rng(time.time_ns()), record)
 
 
 @dataclass(eq=False)
@@ -181,10 +180,10 @@ class NeverSearchesAgain(System):
 
     kept: dict[bytes, SearchResult] = field(default_factory=dict)
 
-    def search(self, observation, action, rng, record=False, stored_value=None):
-        key = observation.tobytes()
+    def search(self, game, rng, record=False):
+        key = game.observation.tobytes()
         if key not in self.kept:
-            self.kept[key] = super().search(observation, action, rng, record=True)
+            self.kept[key] = super().search(game, rng, record=True)
         return self.kept[key]
 
 
@@ -210,12 +209,12 @@ class RecordsCandidateNumbers(StoredGame):
         super().take(action, policy, np.arange(len(policy), dtype=np.int32), value, raw_value)
 
 
-class AsksTheTrace(StoredGame):
-    """Never finished: the trace, which it asks how far it is, forgets a piece as soon as it is a segment."""
+class CountsItsSearches(StoredGame):
+    """Never finished: the searches, by whose number it goes, forget a piece as soon as it is a segment."""
 
     @property
     def position(self):
-        return len(self.trace)
+        return len(self.searches)
 
     @position.setter
     def position(self, position):
@@ -225,7 +224,7 @@ class AsksTheTrace(StoredGame):
 def one_piece_for_ever(system: System) -> System:
     """A replay from an early network; since then the network has learned, and one piece has been played."""
     early = played(dataclasses.replace(system, model=corridor_model(early=True)))
-    return played(system, AsksTheTrace, early.replay)
+    return played(system, CountsItsSearches, early.replay)
 
 
 # Drawing from the replay --------------------------------------------------------------------------------------------
@@ -347,8 +346,8 @@ BUGS = {
         never_searches_again,
     ),
     "one_piece_for_ever": Bug(
-        "A stored game asks its trace how far it is, and the trace forgets a piece when it becomes a segment: the game "
-        "is never over.",
+        "A stored game counts its searches to know how far it is, and they are forgotten when its piece becomes a "
+        "segment: the game is never over.",
         "The same piece is searched for ever; all other targets grow old in the replay.",
         "stale target",
         one_piece_for_ever,

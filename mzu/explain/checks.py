@@ -11,6 +11,7 @@ import numpy as np
 
 from mzu.explain.target_terms import IN_REPLAY, search_rng
 from mzu.explain.wording import action_name
+from mzu.games.search_games import injection_of
 from mzu.search import reference
 from mzu.search.tree import ROOT
 
@@ -38,7 +39,7 @@ def stored_step(system, found, explanation):
     if found.given is None:
         return None
     batch, stored = found.given[0], system.episodes[found.episode]
-    if far := _furthest(batch.observations[0], found.observation):
+    if far := _furthest(batch.observations[0], found.game.observation):
         return (
             True,
             f"the replay's observation differs from the episode's by up to {far:.4g}: it was stored with a loss",
@@ -118,9 +119,10 @@ def twins(system, found, explanation):
     """The plain search in Python objects builds the same tree, node by node."""
     if not found.results:
         return None
-    injection = system.injection(system.episodes[found.episode].actions[found.step])
+    injection = injection_of(system.model, [found.game], system.config)
+    injection.pop("stored_values", None)  # they change what is made of the tree, not the tree
     rng = search_rng(system, found.episode, found.step)
-    root = reference.search(system.model, found.observation[None], system.config.search, rng, **injection)[0]
+    root = reference.search(system.model, found.game.observation[None], system.config.search, rng, **injection)[0]
     tree = found.results[0].tree
     pairs, todo = 0, [(root, ROOT)]
     while todo:
@@ -214,7 +216,7 @@ def collapsed_range(system, found, explanation):
 
 def injected_action(system, found, explanation):
     """The injected action was looked at."""
-    if not found.results or not system.injects:
+    if not found.results or not system.config.injects:
         return None
     place = int(found.results[0].injected[0])
     visits = int(found.results[0].visits[0, place]) if place >= 0 else 0
@@ -227,7 +229,7 @@ def injected_action(system, found, explanation):
 
 def candidate_actions(system, found, explanation):
     """The candidates that the replay holds are actions: the stored one, which was injected, is among them."""
-    if found.given is None or not system.injects or not found.given[0].searched[0, 0]:
+    if found.given is None or not system.config.injects or not found.given[0].searched[0, 0]:
         return None
     if system.config.search.num_sampled_actions is None:
         return None  # all actions are candidates: the replay keeps none of them
@@ -387,8 +389,7 @@ CHECKS = {
 
 
 def _search_again(system, found):
-    action = system.episodes[found.episode].actions[found.step]
-    return system.search(found.observation, action, search_rng(system, found.episode, found.step))
+    return system.search(found.game, search_rng(system, found.episode, found.step))
 
 
 def _copy_of(replay):

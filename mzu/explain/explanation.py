@@ -26,6 +26,7 @@ from mzu.explain import search_terms, target_terms
 from mzu.explain.checks import run_checks
 from mzu.explain.system import System
 from mzu.files import written_whole
+from mzu.games.search_games import injection_of
 
 FORMAT = "mzu explanation 2"
 SECTIONS = (
@@ -135,19 +136,14 @@ def explain_position(system: System, episode: int, step: int, other: System | No
     config = system.config
     search = {"root": None, "simulations": None, "tree": None, "result": None}
     if found.results:
-        result, stored = found.results[0], system.episodes[episode]
-        # As it is injected: a stored action may lie a rounding error outside of the bounds.
-        action = np.clip(stored.actions[step], -1, 1) if system.spaces.continuous else stored.actions[step]
+        result, game = found.results[0], found.game
         rng = target_terms.search_rng(system, episode, step)
+        injection = injection_of(system.model, [game], config)
         search = {
-            "root": search_terms.root_section(
-                system.model, found.observation, action, system.injects, result, config.search, rng
-            ),
+            "root": search_terms.root_section(system.model, game.observation, injection, result, config.search, rng),
             "simulations": search_terms.simulations_section(result.tree, result.history, config.search.discount),
             "tree": search_terms.tree_section(result.tree),
-            "result": search_terms.result_section(
-                result, config.search, system.scale, system.stored_value_of(episode, step)
-            ),
+            "result": search_terms.result_section(result, config.search, system.scale, injection),
         }
     found_by_other = None if other is None else target_terms.look_at(other, episode, step)
     explanation = Explanation(

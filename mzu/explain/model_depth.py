@@ -15,9 +15,10 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.episodes.episode import Episode
+from mzu.games.piece import observation_at, piece_of
+from mzu.games.search_games import search_games
+from mzu.games.stored_game import StoredGame
 from mzu.networks.model import Model
-from mzu.replay.pieces import cut_piece
-from mzu.search.search import search
 from mzu.search.tree import NO_NODE
 
 POSITIONS, PICTURES = 512, 128  # sampled: of states, and of pictures, which cost more
@@ -34,7 +35,12 @@ class Positions(NamedTuple):
     def observations(self, ahead: int, frame_stack: int) -> np.ndarray:
         """What the network sees `ahead` steps later [P, ...]; the last observation where the episode has ended."""
         pairs = zip(self.episodes, self.steps, strict=True)
-        return np.stack([seen(episode, min(step + ahead, len(episode)), frame_stack) for episode, step in pairs])
+        return np.stack(
+            [
+                observation_at(episode.observations, min(step + ahead, len(episode)), frame_stack)
+                for episode, step in pairs
+            ]
+        )
 
     def actions(self, ahead: int) -> np.ndarray:
         """The stored actions `ahead` steps later [P(, D)]; the last one where the episode has ended."""
@@ -67,13 +73,6 @@ def draw_positions(episodes: Sequence[Episode], count: int, rng: np.random.Gener
     chosen = np.sort(rng.choice(starts[-1], min(count, starts[-1]), replace=False))
     numbers = np.searchsorted(starts, chosen, side="right") - 1
     return Positions([episodes[number] for number in numbers], (chosen - starts[numbers]).tolist())
-
-
-def seen(episode: Episode, step: int, frame_stack: int) -> np.ndarray:
-    """What the network sees at step 0..T of an episode."""
-    arrays = (episode.observations, episode.actions, episode.rewards)
-    piece = cut_piece(*arrays, step, step + 1, 0, frame_stack, ended=False, terminated=False)
-    return piece.observation(0, frame_stack)
 
 
 def by_depth(model: Model, positions: Positions, config: Config, deepest: float = 0.0) -> dict:
@@ -150,15 +149,13 @@ def search_depths(model: Model, positions: Positions, config: Config, rng: np.ra
     Every node is one evaluation of the network. `shares[d - 1]` is the share of nodes at depth d, the root left out;
     `deepest` the mean over searches of the deepest node.
     """
-    settings, injection = config.search, {}
-    if settings.num_sampled_actions is not None and config.reanalyse.inject_actions:
-        injection = {"injected_actions": positions.actions(0)}
-    observations = positions.observations(0, config.network.frame_stack)
-    nodes = search(model, observations, settings, rng, **injection).tree.nodes
+    pairs = zip(positions.episodes, positions.steps, strict=True)
+    games = [StoredGame(piece_of(episode, step, step + 1, config), config) for episode, step in pairs]
+    nodes = search_games(model, games, config, rng).tree.nodes
     depth = node_depths(nodes["parent"])
     counts = np.bincount(depth[depth > 0])[1:]
     return {
-        "simulations": settings.num_simulations,
+        "simulations": config.search.num_simulations,
         "searches": len(depth),
         "shares": (counts / counts.sum()).tolist(),
         "mean": float(depth[depth > 0].mean()),

@@ -32,7 +32,7 @@ FEW_STATES = 10  # below this a ranking says nothing
 NOTHING = "Nothing stands out: none of the rules of this report found anything."
 
 
-class Finding(NamedTuple):
+class ModelFinding(NamedTuple):
     """What is wrong, in a sentence with its numbers, and what to do about it."""
 
     name: str
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     advice: str
 
 
-def findings(depth: dict, searches: dict, ranking: dict | None, head: dict, returns: list[dict]) -> list[Finding]:
+def findings(depth: dict, searches: dict, ranking: dict | None, head: dict, returns: list[dict]) -> list[ModelFinding]:
     """All findings, from the sections of a report; what was not measured (None, empty) is not judged."""
     found = [_too_deep(depth, searches), *_ranking(ranking, head), *_head(head), *_rewards(depth, ranking)]
     found = [finding for finding in found if finding]
@@ -48,7 +48,7 @@ def findings(depth: dict, searches: dict, ranking: dict | None, head: dict, retu
     return found + [finding for finding in played if finding]
 
 
-def _too_deep(depth: dict, searches: dict) -> Finding | None:
+def _too_deep(depth: dict, searches: dict) -> ModelFinding | None:
     good = good_depth(depth["rows"])
     if good >= len(searches["shares"]):
         return None
@@ -57,7 +57,7 @@ def _too_deep(depth: dict, searches: dict) -> Finding | None:
         return None
     bad = next(row for row in depth["rows"] if row["depth"] == good + 1)
     unrolled = depth["unroll_steps"]
-    return Finding(
+    return ModelFinding(
         "searches go deeper than the model is good for",
         f"at depth {bad['depth']} the value's RMSE ({number(bad['value']['rmse'], 3)}) exceeds the whole spread of the "
         f"values ({number(bad['value']['spread'], 3)}), and {share:.0%} of the nodes of searches lie that deep or "
@@ -67,7 +67,7 @@ def _too_deep(depth: dict, searches: dict) -> Finding | None:
     )
 
 
-def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
+def _ranking(ranking: dict | None, head: dict) -> list[ModelFinding]:
     if ranking is None:
         return []
     group = ranking["groups"][0]  # all actions, or uniform ones: those of the policy differ less
@@ -78,7 +78,7 @@ def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
     world, own = group["world_spread"], group["model_spread"]
     if ranking["evidence"] == "world" and own < IGNORED_SHARE * world:
         return [
-            Finding(
+            ModelFinding(
                 "the dynamics ignores its action",
                 f"its values differ by {number(own, 2)} between actions where the world's differ by {number(world, 2)} "
                 f"(standard deviations; less than {IGNORED_SHARE:.0%})",
@@ -91,7 +91,7 @@ def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
     bins = None if head["bin"] is None or ranking["evidence"] != "world" else world / head["bin"]
     if bins is not None and bins < SMALL_BINS:
         return [
-            Finding(
+            ModelFinding(
                 "the differences between actions are far below one bin of the value head",
                 f"{numbers}; actions differ by {number(world, 2)}, which is {number(bins, 2)} of a bin at the typical "
                 f"value {number(head['typical_value'], 3)} (less than {SMALL_BINS})",
@@ -101,7 +101,7 @@ def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
     is_regression = head["kind"] == "regression"
     other_head = "" if is_regression else ", predict scalars by regression (network.scalar_head=regression)"
     return [
-        Finding(
+        ModelFinding(
             "the values cannot tell actions apart",
             f"{numbers} (correlation below {LOW_CORRELATION} and regret above {HIGH_REGRET:.0%})",
             f"train longer, sample uniformly (replay.priority_exponent=0){other_head}, or hold actions for several "
@@ -110,11 +110,11 @@ def _ranking(ranking: dict | None, head: dict) -> list[Finding]:
     ]
 
 
-def _head(head: dict) -> list[Finding]:
+def _head(head: dict) -> list[ModelFinding]:
     found = []
     if head["at_the_end"] > END_SHARE:
         found.append(
-            Finding(
+            ModelFinding(
                 "values lie at the end of the value head's support",
                 f"{head['at_the_end']:.0%} of them come within half a category of the largest it can express, "
                 f"{number(head['largest_value'], 4)} (more than {END_SHARE:.0%})",
@@ -123,7 +123,7 @@ def _head(head: dict) -> list[Finding]:
         )
     if head["largest_reward"] is not None and head["reward_seen"] > head["largest_reward"]:
         found.append(
-            Finding(
+            ModelFinding(
                 "rewards are larger than the reward head can express",
                 f"the largest stored one is {number(head['reward_seen'], 4)}, the head ends at "
                 f"{number(head['largest_reward'], 4)}",
@@ -133,19 +133,19 @@ def _head(head: dict) -> list[Finding]:
     return found
 
 
-def _rewards(depth: dict, ranking: dict | None) -> list[Finding]:
+def _rewards(depth: dict, ranking: dict | None) -> list[ModelFinding]:
     found = []
     word, numbers = _shifted(depth["shifts"])
     if word:
         name, says = f"rewards are predicted one step {word}", f"against the stored reward {numbers}"
         advice = "see that the k-th step of the model is trained towards the reward of the k-th action"
-        found.append(Finding(name, says, advice))
+        found.append(ModelFinding(name, says, advice))
     if ranking is not None and ranking["evidence"] == "world":
         word, numbers = _shifted(ranking["stored_rewards"])
         if word:
             name, says = f"the stored rewards are one step {word}", f"against the environment's reward {numbers}"
             advice = "shift them in the data: rewards[t] follows actions[t] in observations[t] (mzu data check)"
-            found.append(Finding(name, says, advice))
+            found.append(ModelFinding(name, says, advice))
     return found
 
 
@@ -162,19 +162,19 @@ def _shifted(correlations: list[float | None]) -> tuple[str, str]:
     )
 
 
-def _mode_hangs(returns: list[dict]) -> Finding | None:
+def _mode_hangs(returns: list[dict]) -> ModelFinding | None:
     rows = {row["name"]: row for row in returns}
     mode, noisy = rows.get("policy"), rows.get("policy with noise")
     if noisy is None or noisy["low"] <= mode["high"]:
         return None
-    return Finding(
+    return ModelFinding(
         "the policy's mode hangs where its noise does not",
         f"the mode earns {_interval(mode)}, the policy with noise {_interval(noisy)} (the intervals do not touch)",
         "act by search, or by the policy with noise; a mean between two good ways may be on neither",
     )
 
 
-def _simulations_hurt(returns: list[dict], explained: bool) -> Finding | None:
+def _simulations_hurt(returns: list[dict], explained: bool) -> ModelFinding | None:
     """The search that loses most against acting with fewer simulations; `explained`: other findings may be why."""
     ways = [row for row in returns if row["simulations"] is not None]
     pairs = [(less, more) for less in ways for more in ways if more["name"] == "search" and _loses(less, more)]
@@ -189,7 +189,7 @@ def _simulations_hurt(returns: list[dict], explained: bool) -> Finding | None:
         else "the dynamics looks right in this report, so the values that a search reads are suspect; look at the "
         "value targets of single positions (--episode N --step N), at search.discount and learning.td_steps"
     )
-    return Finding(
+    return ModelFinding(
         "returns fall with simulations",
         f"{_way(worst)} {_interval(worst)}, {_way(best)} {_interval(best)} (the intervals do not touch, and more than "
         f"{LOST_SHARE:.0%} is lost)",

@@ -18,10 +18,10 @@ from mzu.config import Config, NetworkConfig
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
 from mzu.explain.branching import Outcome, branch
-from mzu.explain.model_depth import SHIFTS, Positions, correlation, draw_positions, seen, varies
+from mzu.explain.model_depth import SHIFTS, Positions, correlation, draw_positions, varies
+from mzu.games.piece import observation_at
 from mzu.networks.model import Model
 from mzu.networks.scalars import inverse_transform, transform
-from mzu.replay.pieces import stack_frames
 
 STATES = 200
 STATES_OF_AN_EPISODE = 20  # at most, so that the way to the states is short
@@ -55,7 +55,7 @@ def _branched(model, episodes, config, make_environment, rng) -> dict | None:
             break
         episode = episodes[number]
         steps = np.sort(rng.choice(len(episode), min(STATES_OF_AN_EPISODE, len(episode)), replace=False))
-        observations = np.stack([seen(episode, step, stack) for step in steps])
+        observations = np.stack([observation_at(episode.observations, step, stack) for step in steps])
         actions, kinds = draw_candidates(model, observations, rng)
         found = branch(make_environment, episode, dict(zip(steps.tolist(), actions, strict=True)))
         failed += not found.outcomes
@@ -119,11 +119,10 @@ def _world_values(model: Model, positions: Positions, outcomes: list[list[Outcom
 
 def _seen_next(episode: Episode, step: int, outcome: Outcome | None, stack: int) -> np.ndarray:
     """What the network sees after the outcome; of an illegal action, something of the right shape."""
-    if outcome is None or stack == 1:
-        return seen(episode, step, stack) if outcome is None else outcome.observation
-    before = episode.observations[max(step - stack + 2, 0) : step + 1]
-    zeros = np.zeros((stack - 1 - len(before), *before.shape[1:]), before.dtype)
-    return stack_frames(np.concatenate([zeros, before, outcome.observation[None]]))
+    if outcome is None:
+        return observation_at(episode.observations, step, stack)
+    frames = [*episode.observations[max(step - stack + 2, 0) : step + 1], outcome.observation]
+    return observation_at(frames, len(frames) - 1, stack)
 
 
 def compare(predicted: np.ndarray, real: np.ndarray) -> dict:

@@ -114,7 +114,7 @@ def report_model(
     if episodes < 0:
         raise ValueError(f"episodes is {episodes}, but must be 0 (no returns) or more")
     if make_environment is None and config.environment is not None:
-        from mzu.training.problem import environment_maker
+        from mzu.training.inputs import environment_maker
 
         make_environment = environment_maker(config)
     rng = np.random.default_rng([config.seed, 3])

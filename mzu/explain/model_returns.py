@@ -10,12 +10,11 @@ from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
 from mzu.games.fresh_game import FreshGame
+from mzu.games.search_games import search_games
 from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.model import Model
 from mzu.networks.network import Network
-from mzu.replay.pieces import tail_length
-from mzu.replay.trace import SearchTrace
-from mzu.search.search import sample_actions, search
+from mzu.search.search import sample_actions
 
 SIMULATIONS = (16, 50, 200)
 RECORDED = 10  # episodes, where a run has no data
@@ -65,18 +64,13 @@ def record_episodes(
 ) -> list[Episode]:
     """Fresh games by search, as they are played at the end of training; cut off after `RECORDED_STEPS`."""
     environments = [make_environment() for _ in range(count)]
-    stack, tail = config.network.frame_stack, tail_length(config.learning)
     try:
-        games = [
-            FreshGame(world, int(rng.integers(2**31)), config.replay.segment_length, tail, stack, SearchTrace(config))
-            for world in environments
-        ]
+        games = [FreshGame(environment, int(rng.integers(2**31)), config) for environment in environments]
         for _ in range(RECORDED_STEPS):
             if all(game.finished for game in games):
                 break
             # Ended games stay in the batch: a convolutional model is compiled anew for every batch size.
-            observations = np.stack([game.observation for game in games])
-            result = search(model, observations, config.search, rng, legal_actions=_legal(games))
+            result = search_games(model, games, config, rng)
             for game, action in zip(games, sample_actions(result, config.acting.temperatures[-1], rng), strict=True):
                 if not game.finished:
                     game.apply(action if game.environment.spaces.continuous else int(action))
@@ -84,11 +78,3 @@ def record_episodes(
     finally:
         for environment in environments:
             environment.close()
-
-
-def _legal(games: list[FreshGame]) -> np.ndarray | None:
-    masks = [None if game.finished else game.legal_actions for game in games]
-    if all(mask is None for mask in masks):
-        return None
-    size = games[0].environment.spaces.num_actions
-    return np.array([np.ones(size, bool) if mask is None else mask for mask in masks])

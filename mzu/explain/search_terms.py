@@ -52,8 +52,11 @@ VALUE = "value = mean of what was backed up through the root"
 BACKUP = "G = reward + discount * G, from the leaf's value up; value = (value * visits + G) / (visits + 1)"
 
 
-def root_section(model, observation, action, injects: bool, result: SearchResult, config: SearchConfig, rng) -> dict:
-    """The root: what the model says, and how its candidates got their priors. `rng` as the search was given it."""
+def root_section(model, observation, injection: dict, result: SearchResult, config: SearchConfig, rng) -> dict:
+    """The root: what the model says, and how its candidates got their priors.
+
+    `injection` (of `injection_of`) and `rng` as the search was given them.
+    """
     _, policy, value = model.initial(observation[None])
     source = candidate_source(isinstance(policy, tuple), config)
     size = (policy[0] if isinstance(policy, tuple) else policy).shape[-1]
@@ -62,8 +65,8 @@ def root_section(model, observation, action, injects: bool, result: SearchResult
     numbers = draw_randomness(rng, 1, nodes, count, source, size, config.dirichlet_alpha)
     candidates = _candidates(policy, source, config, numbers)
     existing = [candidate for candidate in candidates if candidate["proposed"] > 0]
-    if injects:
-        _inject(existing, action, config.injected_prior)
+    if injection:
+        _inject(existing, injection["injected_actions"][0], config.injected_prior)
     else:
         _add_noise(existing, numbers.log_gamma[0], config.noise_fraction)
     section = {"raw_value": float(np.asarray(value)[0]), "formula": PRIOR[source]}
@@ -72,10 +75,10 @@ def root_section(model, observation, action, injects: bool, result: SearchResult
     else:
         section["policy"] = {"logits": np.float64(policy[0]).tolist(), "pi": softmax(np.float64(policy[0]).tolist())}
     section["temperature"] = config.sampling_temperature
-    section["injected_prior" if injects else "noise_fraction"] = (
-        config.injected_prior if injects else config.noise_fraction
-    )
-    section["noise_formula"] = INJECTION if injects else NOISE
+    if injection:
+        section |= {"injected_prior": config.injected_prior, "noise_formula": INJECTION}
+    else:
+        section |= {"noise_fraction": config.noise_fraction, "noise_formula": NOISE}
     if result.tree.first:
         section["first_formula"] = FIRST
     section["injected"] = int(result.injected[0])
@@ -165,7 +168,7 @@ def _with_results(candidates: list[dict], result: SearchResult, discount: float)
     return rows
 
 
-def result_section(result: SearchResult, config: SearchConfig, scale: float | None, stored_value) -> dict:
+def result_section(result: SearchResult, config: SearchConfig, scale: float | None, injection: dict) -> dict:
     """What the search found, and how its improved policy is made."""
     section = {
         "visits": result.visits[0].tolist(),
@@ -181,8 +184,8 @@ def result_section(result: SearchResult, config: SearchConfig, scale: float | No
         section |= {"clip": config.advantage_clip, "spread": spread, "scale": spread if scale is None else scale}
     if config.improvement in ("advantage", "one_step"):
         section["temperature"] = config.advantage_temperature
-        if stored_value is not None:
-            section |= {"stored_value": stored_value, "stored_formula": STORED}
+        if "stored_values" in injection:
+            section |= {"stored_value": float(injection["stored_values"][0]), "stored_formula": STORED}
     return section
 
 

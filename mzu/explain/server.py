@@ -86,7 +86,7 @@ def make_server(explainer: Explainer, port: int = 0) -> ThreadingHTTPServer:
 def serve(run, port: int = 0, checkpoint: str = "latest", episode: int = 0, step: int = 0, compare=None) -> None:
     """Serves a run's pages until Ctrl-C. What does not exist is refused before."""
     explainer = Explainer(run, checkpoint=checkpoint, episode=episode, step=step, compare=compare)
-    explainer.system(checkpoint).piece(episode, step)
+    explainer.system(checkpoint).game(episode, step)
     with make_server(explainer, port) as server:
         query = urllib.parse.urlencode({name: value for name, value in explainer.choices.items() if value})
         print(f"http://{ADDRESS}:{server.server_port}/?{query}  (Ctrl-C ends it)", flush=True)

@@ -1,5 +1,5 @@
-"""The lesson that a position is: its batch, targets and losses, made by the same functions as in training, and the
-same numbers once more from their definitions, term by term.
+"""What a position teaches: its batch, targets and losses, made by the same functions as in training, and the same
+numbers once more from their definitions, term by term.
 """
 
 import base64
@@ -11,12 +11,14 @@ import numpy as np
 from mzu.config import LearningConfig, NetworkConfig
 from mzu.explain.system import System
 from mzu.explain.wording import action_name
+from mzu.games.piece import Piece
+from mzu.games.stored_game import StoredGame
 from mzu.learning.losses import Predictions, StepLosses
 from mzu.learning.targets import Targets
 from mzu.networks.policy_heads import gaussian_parameters
 from mzu.networks.scalars import scalar_from_logits, target_distribution
-from mzu.replay.pieces import Piece
-from mzu.replay.replay import Batch, Replay
+from mzu.replay.priorities import position_priority
+from mzu.replay.replay import Batch, new_replay
 from mzu.replay.segment import Segment
 from mzu.search.search import SearchResult
 
@@ -34,8 +36,7 @@ class Found:
 
     field        meaning
     episode      its number; `step` the position in it
-    piece        the piece of the episode that holds it, which begins at `start`
-    observation  what the network sees
+    game         the stored game of the piece that holds it, at the position; the piece begins at `start`
     results      searches of t..t + U, as far as the piece reaches; the first with its history. Empty if not searched
     new          batch with those results, and the targets it gets
     handle       the position in the system's replay, or None
@@ -45,14 +46,16 @@ class Found:
 
     episode: int
     step: int
-    piece: Piece
-    start: int
-    observation: np.ndarray
+    game: StoredGame
     results: list[SearchResult]
     new: tuple[Batch, Targets]
     handle: int | None
     given: tuple[Batch, Targets] | None
     copies: int
+
+    @property
+    def start(self) -> int:
+        return self.step - self.game.position
 
     @property
     def learned(self) -> tuple[Batch, Targets]:
@@ -67,29 +70,22 @@ def search_rng(system: System, episode: int, step: int) -> np.random.Generator:
 
 def look_at(system: System, episode: int, step: int) -> Found:
     """Searches the position and the U that follow it, and puts together what the learner would be given."""
-    piece, start = system.piece(episode, step)
-    stored = system.episodes[episode]
-    positions = range(step, min(step + system.config.learning.unroll_steps + 1, start + piece.length))
+    game = system.game(episode, step)
+    piece, place = game.piece, game.position
     results = []
-    if system.searches:
-        for number in positions:
-            observation = piece.observation(number - start, system.config.network.frame_stack)
+    if system.config.searches:
+        for number in range(step, step + min(system.config.learning.unroll_steps + 1, piece.length - place)):
             rng = search_rng(system, episode, number)
-            results.append(
-                system.search(
-                    observation, stored.actions[number], rng, number == step, system.stored_value_of(episode, number)
-                )
-            )
-    handle, copies = find_in_replay(system, piece, start, step - start)
+            results.append(system.search(system.game(episode, number), rng, record=number == step))
+    handle, copies = find_in_replay(system, piece, step - place, place)
     rng = np.random.default_rng(0)  # of the actions behind the end
     given = None
     if handle is not None:
         batch = system.replay.at(np.array([handle]), rng)
         given = batch, system.targets(batch)
-    batch = _new_batch(system, piece, step - start, results)
-    observation = piece.observation(step - start, system.config.network.frame_stack)
+    batch = _new_batch(system, piece, place, results)
     new = batch, system.targets(batch)
-    return Found(episode, step, piece, start, observation, results, new, handle, given, copies)
+    return Found(episode, step, game, results, new, handle, given, copies)
 
 
 def find_in_replay(system: System, piece: Piece, start: int, place: int) -> tuple[int | None, int]:
@@ -115,7 +111,7 @@ def _of_other_episodes(system: System, start: int, wanted: dict[str, np.ndarray]
     handles = [np.zeros(0, np.int64)]
     for number, stored in enumerate(system.episodes):
         if start < len(stored):
-            other, _ = system.piece(number, start)
+            other = system.game(number, start).piece
             if all(np.array_equal(getattr(other, name), array) for name, array in wanted.items()):
                 handles.append(system.replay.find(other.rewards, other.actions, other.observations))
     return np.concatenate(handles)
@@ -123,25 +119,20 @@ def _of_other_episodes(system: System, start: int, wanted: dict[str, np.ndarray]
 
 def _new_batch(system: System, piece: Piece, place: int, results: list[SearchResult]) -> Batch:
     """The batch of the position as if its piece had just been searched, from a replay with nothing else in it."""
-    learning, sampled = system.config.learning, system.config.search.num_sampled_actions is not None
-    candidates = max((result.policy.shape[1] for result in results), default=0)
-    policy = np.zeros((piece.length, candidates), np.float32)
-    shape = piece.actions.shape[1:]
-    actions = np.zeros((piece.length, candidates, *shape), piece.actions.dtype)
-    value = np.zeros(piece.length, np.float32)
+    config, candidates = system.config, max((result.policy.shape[1] for result in results), default=0)
+    policy, value = np.zeros((piece.length, candidates), np.float32), np.zeros(piece.length, np.float32)
+    actions = np.zeros((piece.length, candidates, *piece.actions.shape[1:]), piece.actions.dtype)
     for number, result in enumerate(results):
         policy[place + number], value[place + number] = result.policy[0], result.value[0]
         actions[place + number] = result.actions[0]
-    settings = dataclasses.replace(system.config.replay, capacity=1)
-    replay = Replay(
-        settings, system.frame_spaces, unroll_steps=learning.unroll_steps, td_steps=learning.td_steps,
-        candidates=candidates, sampled=sampled and candidates > 0, frame_stack=system.config.network.frame_stack,
-        following=learning.needs_advantages,
-    )  # fmt: skip
+    sampled = config.search.num_sampled_actions is not None
+    replay = new_replay(
+        dataclasses.replace(config, replay=dataclasses.replace(config.replay, capacity=1)), system.frame_spaces
+    )
     replay.add(
         Segment(
             piece.observations, piece.actions, piece.rewards, piece.ended, piece.terminated,
-            policy if candidates else None, actions if sampled and candidates else None, value, np.ones(piece.length),
+            policy if results else None, actions if results and sampled else None, value, np.ones(piece.length),
         )
     )  # fmt: skip
     return replay.at(np.array([place]), np.random.default_rng(0))
@@ -157,9 +148,9 @@ def position_section(system: System, found: Found) -> dict:
         "episode_steps": len(stored),
         "episode_return": float(stored.total_reward),
         "source": stored.source,
-        "segment": [found.start, found.start + found.piece.length],
+        "segment": [found.start, found.start + found.game.piece.length],
         "segment_length": system.config.replay.segment_length,
-        "observation": _array(found.observation),
+        "observation": _array(found.game.observation),
         "action": np.asarray(stored.actions[step]).tolist(),
         "reward": float(stored.rewards[step]),
         "terminated": bool(stored.terminated and last),
@@ -272,17 +263,19 @@ def priority_section(system: System, found: Found) -> dict | None:
         return None
     batch, targets = found.given
     config, parts = system.config.replay, system.replay.priority(found.handle)
-    search_value, other = float(batch.search_value[0, 0]), float(targets.values[0, 0])
-    if system.config.learning.td_steps == 0:
+    td_steps = system.config.learning.td_steps
+    search_value, value_target = float(batch.search_value[0, 0]), float(targets.values[0, 0])
+    network_value = None  # only asked for with TD-0
+    if td_steps == 0:
         predictions, _ = system.losses(batch, targets)
         logits = np.asarray(predictions.value)[0, 0]
-        other = float(np.asarray(scalar_from_logits(logits, system.config.network.bins_per_unit)))
+        network_value = float(np.asarray(scalar_from_logits(logits, system.config.network.bins_per_unit)))
     return {
-        "formula": PRIORITY if system.config.learning.td_steps else PRIORITY_SEARCH,
+        "formula": PRIORITY if td_steps else PRIORITY_SEARCH,
         "search_value": search_value,
-        "value_target": float(targets.values[0, 0]),
-        "compared_with": other,
-        "now": abs(search_value - other),
+        "value_target": value_target,
+        "compared_with": value_target if td_steps else network_value,
+        "now": position_priority(search_value, value_target, network_value, td_steps),
         **parts,
         "alpha": config.priority_exponent,
         "beta": config.importance_exponent,

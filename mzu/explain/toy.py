@@ -12,14 +12,12 @@ from mzu.config import Config
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.explain.system import System
+from mzu.games.search_games import take_actions
 from mzu.games.stored_game import StoredGame
 from mzu.networks.model import TabularModel
-from mzu.replay.replay import Replay
+from mzu.replay.replay import Replay, new_replay
 from mzu.replay.segment import split_lengths
-from mzu.replay.trace import SearchTrace
 from mzu.search.search import sample_actions
-from mzu.search.tree import ROOT
-from mzu.training.trainer import new_replay
 
 # The corridor: cells 0..6, of which the last is the terminal one. Who moves gets what lies in the cell that is reached,
 # less a tenth for every cell of the jump; who rests gets nothing.
@@ -137,21 +135,18 @@ def played(system: System, game: type = StoredGame, replay: Replay | None = None
     Pieces of the episodes are played one after the other, as games of the class `game`; `replay` may hold some already.
     """
     config, rng = system.config, np.random.default_rng(system.config.seed)
-    replay = new_replay(config, system) if replay is None else replay
+    replay = new_replay(config, system.frame_spaces) if replay is None else replay
     waiting = iter(
-        system.piece(number, start)[0]
+        system.game(number, start).piece
         for number, episode in enumerate(system.episodes)
         for start, _ in split_lengths(len(episode), config.replay.segment_length)
     )
     playing = None
     for _ in range(sum(map(len, system.episodes))):
         if playing is None or playing.finished:
-            playing = game(next(waiting), config.network.frame_stack, SearchTrace(config))
-        result = system.search(playing.observation, playing.action, rng)
-        chosen = sample_actions(result, 1.0, rng)[0]
-        candidates = None if config.search.num_sampled_actions is None else result.actions[0]
-        raw_value = float(result.tree.nodes["raw_value"][0, ROOT])
-        playing.take(chosen, np.float32(result.policy[0]), candidates, float(result.value[0]), raw_value)
+            playing = game(next(waiting), config)
+        result = system.search(playing, rng)
+        take_actions([playing], sample_actions(result, 1.0, rng), result, config)
         for segment in playing.pop_segments():
             replay.add(segment)
     return dataclasses.replace(system, replay=replay)

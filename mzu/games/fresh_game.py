@@ -2,42 +2,39 @@
 
 import numpy as np
 
+from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
-from mzu.replay.pieces import cut_piece, stack_frames
-from mzu.replay.segment import Segment
-from mzu.replay.trace import SearchTrace
+from mzu.games.piece import cut_piece, observation_at
+from mzu.games.searches import Searches
+from mzu.nested_arrays import inside, under
+from mzu.replay.segment import Segment, tail_length
 
 
 class FreshGame:
     """Applies the chosen actions to an environment, and hands out segments as soon as they are complete.
 
     The seed of the reset and the actions define where the environment is: that is how a game that was interrupted goes
-    on later (`restore_game` in `player.py`).
+    on later (`from_state`).
     """
 
     is_stored = False
 
-    def __init__(
-        self, environment: Environment, seed: int, segment_length: int, tail: int, frame_stack: int, trace: SearchTrace
-    ):
-        self.environment, self.seed = environment, seed
-        self.segment_length, self.tail, self.frame_stack = segment_length, tail, frame_stack
-        self.trace = trace
+    def __init__(self, environment: Environment, seed: int, config: Config):
+        self.environment, self.seed, self.config = environment, seed, config
+        self.searches = Searches(config)
         self.observations, self.actions, self.rewards = [environment.reset(seed=seed)], [], []
         self.terminated = self.truncated = False
         self.segmented = 0  # positions that were handed out
 
     @property
     def observation(self) -> np.ndarray:
-        """What the network sees now: zeros stand for frames before the first."""
-        frames = self.observations[-self.frame_stack :]
-        missing = self.frame_stack - len(frames)
-        return stack_frames(np.stack([np.zeros_like(frames[0])] * missing + frames))
+        """What the network sees now."""
+        return observation_at(self.observations, len(self.actions), self.config.network.frame_stack)
 
     @property
     def legal_actions(self) -> np.ndarray | None:
-        return self.environment.legal_actions()
+        return None if self.finished else self.environment.legal_actions()
 
     @property
     def finished(self) -> bool:
@@ -45,7 +42,7 @@ class FreshGame:
 
     def take(self, action, policy, candidates, value: float, raw_value: float) -> None:
         """Records what the search found and applies the action."""
-        self.trace.record(policy, candidates, value, raw_value)
+        self.searches.add(policy, candidates, value, raw_value)
         self.apply(action)
 
     def apply(self, action) -> None:
@@ -58,19 +55,21 @@ class FreshGame:
     def pop_segments(self) -> list[Segment]:
         """The segments that became complete: their positions, and all steps that their targets look at."""
         segments, steps = [], len(self.actions)
+        tail = tail_length(self.config.learning.unroll_steps, self.config.learning.td_steps)
         while self.segmented < steps:
-            stop = min(self.segmented + self.segment_length, steps)
-            if stop + self.tail > steps and not self.finished:
+            stop = min(self.segmented + self.config.replay.segment_length, steps)
+            if stop + tail > steps and not self.finished:
                 break
             # Arrays of the whole game would be made anew for every segment: only what this one needs.
-            first, last = max(self.segmented - self.frame_stack + 1, 0), min(stop + self.tail, steps)
+            first = max(self.segmented - self.config.network.frame_stack + 1, 0)
+            last = min(stop + tail, steps)
             reaches_end = last == steps
             piece = cut_piece(
                 np.stack(self.observations[first : last + 1]), self.action_array(first, last),
-                np.float32(self.rewards[first:last]), self.segmented - first, stop - first, self.tail, self.frame_stack,
+                np.float32(self.rewards[first:last]), self.segmented - first, stop - first, self.config,
                 ended=self.finished and reaches_end, terminated=self.terminated and reaches_end,
             )  # fmt: skip
-            segments.append(self.trace.finish(piece, stored=False))
+            segments.append(self.searches.pop_segment(piece))
             self.segmented = stop
         return segments
 
@@ -91,3 +90,25 @@ class FreshGame:
         """The actions start..stop - 1 that were taken."""
         kind = np.float32 if self.environment.spaces.continuous else np.int32
         return np.array(self.actions[start:stop], kind)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Seed and actions, where they led, and what was found on the way."""
+        arrays = {"seed": np.array(self.seed), "actions": self.action_array(), "observation": self.observation}
+        arrays |= {"rewards": np.array(self.rewards, float), "segmented": np.array(self.segmented)}
+        return arrays | under("trace", self.searches.state())
+
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], environment: Environment, config: Config) -> "FreshGame":
+        """The game that `state` was taken of, brought back by taking the same actions again."""
+        game = cls(environment, int(state["seed"]), config)
+        for action in state["actions"]:
+            game.apply(action if environment.spaces.continuous else int(action))
+        same = np.array_equal(game.observation, state["observation"]) and np.array_equal(game.rewards, state["rewards"])
+        if not same:
+            raise ValueError(
+                f"{environment.id} does not repeat itself: the same seed and actions led to other observations or "
+                "rewards, so this run cannot go on exactly where it stopped; start it anew"
+            )
+        game.searches.restore(inside(state, "trace"))
+        game.segmented = int(state["segmented"])
+        return game

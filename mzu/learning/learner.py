@@ -3,7 +3,6 @@ appendices "Value Learning" and "Optimization"; notebook 07_training_system).
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from mzu.learning.targets import Targets, make_targets
 from mzu.networks.compiled.compile_model import model_for_search, refresh
 from mzu.networks.network import Network, build_network
 from mzu.networks.scalars import scalar_from_logits
+from mzu.replay.priorities import position_priority
 from mzu.replay.replay import Batch
 from mzu.silent_tensorflow import tf
 
@@ -23,17 +23,10 @@ METRICS = ("loss", "policy_loss", "value_loss", "reward_loss", "value", "value_t
 CONSISTENCY = "consistency_loss"
 
 
-class Lesson(NamedTuple):
-    """What one step learns from: a batch and its targets."""
-
-    batch: Batch
-    targets: Targets
-
-
 class Learner:
     """Owns the network that is trained, its target network, the optimiser, and the averaged weights where they are on.
 
-    `prepare` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled
+    `targets` makes the targets of a batch, `step` learns from them; the two may run side by side. The step is compiled
     by XLA for fixed shapes; `learning.jit_compile=false` runs it as a plain TensorFlow graph, which starts at once but
     runs slower.
     """
@@ -61,14 +54,13 @@ class Learner:
         """
         return self.network if self._averaged_network is None or self.steps == 0 else self._averaged_network
 
-    def prepare(self, batch: Batch) -> Lesson:
-        """The batch with its targets, made with the target network of the moment."""
-        return Lesson(batch, make_targets(batch, self.config, self.target_values))
+    def targets(self, batch: Batch) -> Targets:
+        """The targets of a batch, made with the target network of the moment."""
+        return make_targets(batch, self.config, self.target_values)
 
-    def step(self, lesson: Lesson) -> tuple[dict[str, float], np.ndarray]:
-        """One gradient step -> metrics, and the priorities |nu - z| [B] of the batch's positions."""
-        batch = lesson.batch
-        tensors = (batch.observations, batch.actions, batch.weights, batch.search_value[:, 0], lesson.targets)
+    def step(self, batch: Batch, targets: Targets) -> tuple[dict[str, float], np.ndarray]:
+        """One gradient step -> metrics, and new priorities [B] of the batch's positions."""
+        tensors = (batch.observations, batch.actions, batch.weights, batch.search_value[:, 0], targets)
         names = METRICS
         if self.config.learning.consistency_loss_scale > 0:
             tensors += (following_of(batch, self.config.learning.unroll_steps),)
@@ -77,7 +69,7 @@ class Learner:
         self.steps += 1
         metrics = dict(zip(names, metrics.numpy().tolist(), strict=True))
         if not np.isfinite(list(metrics.values())).all():
-            raise Diverged(self.steps, lesson)
+            raise Diverged(self.steps, batch, targets)
         return metrics, priorities.numpy()
 
     def refresh_target(self) -> None:
@@ -134,13 +126,12 @@ class Learner:
         gradient_norm = self.optimiser.apply(gradients)
         self._average_weights()
         value = scalar_from_logits(predictions.value[:, 0], self.network.config.bins_per_unit)
-        # With TD-0 the target is the search value itself; how far the prediction is from it takes the place of z.
-        reference = targets.values[:, 0] if self.config.learning.td_steps > 0 else value
         parts = [losses.policy, losses.value, losses.reward, value, targets.values[:, 0]]
         metrics = [loss, *(tf.reduce_mean(part) for part in parts), gradient_norm]
         if losses.consistency is not None:
             metrics.append(tf.reduce_mean(losses.consistency))
-        return tf.stack(metrics), tf.abs(search_value - reference)
+        priorities = position_priority(search_value, targets.values[:, 0], value, self.config.learning.td_steps)
+        return tf.stack(metrics), priorities
 
     def _average_weights(self) -> None:
         """average = average + (1 - d) / (1 - d^n) (weight - average) after step n; after step 1 it is the weight."""
@@ -157,12 +148,12 @@ class Learner:
 class Diverged(ValueError):
     """A loss is not finite; carries the learner step and what it learned from."""
 
-    def __init__(self, step: int, lesson: Lesson):
+    def __init__(self, step: int, batch: Batch, targets: Targets):
         super().__init__(
             f"The loss of learner step {step} is not finite; lower learning.learning_rate, or look at the data with "
             "`mzu data check`"
         )
-        self.step, self.lesson = step, lesson
+        self.step, self.batch, self.targets = step, batch, targets
 
 
 def check_possible(config: Config) -> None:
@@ -175,7 +166,7 @@ def check_possible(config: Config) -> None:
             f"learning.behaviour_loss_scale is {learning.behaviour_loss_scale}, but it adds stored actions to those of "
             f"a search, and learning.policy_loss={learning.policy_loss} learns from stored actions only; set it to 0"
         )
-    if learning.unroll_steps == 0 and (learning.policy_loss == "reanalyse" or learning.td_steps == 0):
+    if learning.unroll_steps == 0 and config.searches:
         raise ValueError(
             "learning.unroll_steps=0 trains no model that could be searched; choose learning.policy_loss="
             "behaviour_cloning or crr with learning.td_steps of 1 or more, or unroll at least 1 step"

@@ -5,29 +5,30 @@ MostRecent      the latest fresh episodes                        data efficiency
 Demonstrations  a dataset that never changes                     offline RL, learning from demonstrations
 HighestReturn   the fresh episodes with the highest return       exploitation of good episodes
 
-A `Mixture` draws from several of them by weight. All draw a piece with probability proportional to its length.
+A `Mixture` draws from several of them by weight. What is drawn is a stretch (episode, start, stop), with probability
+proportional to its length.
 """
 
 import bisect
 import itertools
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
+from mzu.config import Config
 from mzu.episodes.episode import Episode
 from mzu.nested_arrays import inside, under
-from mzu.replay.pieces import Piece, cut_piece
-from mzu.replay.segment import split_lengths
+from mzu.replay.segment import stretch_at
 
 _ARRAYS = ("observations", "actions", "rewards")
 
 
 class EpisodeBuffer:
-    """Episodes, and the draw of a piece of one of them. `add` decides which ones stay."""
+    """Episodes, and the draw of a stretch of one of them. `add` decides which ones stay."""
 
-    def __init__(self, segment_length: int, tail: int, frame_stack: int = 1):
-        self.segment_length, self.tail, self.frame_stack = segment_length, tail, frame_stack
-        self.episodes: list[Episode] = []
+    def __init__(self, segment_length: int):
+        self.segment_length = segment_length
+        self.episodes: Sequence[Episode] = []
         self._ends: list[int] = []
 
     @property
@@ -37,20 +38,18 @@ class EpisodeBuffer:
     def add(self, episode: Episode) -> None:
         raise NotImplementedError
 
-    def draw(self, rng: np.random.Generator) -> Piece:
-        """A piece of up to `segment_length` positions; every position of the buffer is equally likely to be in it."""
+    def draw(self, rng: np.random.Generator) -> tuple[Episode, int, int]:
+        """An episode, and the start and stop of up to `segment_length` positions of it.
+
+        Every position of the buffer is equally likely to be among them.
+        """
         if not self.episodes:
             raise ValueError("There is no episode to draw from in this buffer")
         step = int(rng.integers(self.steps))
         number = bisect.bisect_right(self._ends, step)
         episode = self.episodes[number]
         place = step - (self._ends[number] - len(episode))
-        pieces = split_lengths(len(episode), self.segment_length)
-        start, stop = next((start, stop) for start, stop in pieces if start <= place < stop)
-        return cut_piece(
-            episode.observations, episode.actions, episode.rewards, start, stop, self.tail, self.frame_stack,
-            ended=True, terminated=episode.terminated,
-        )  # fmt: skip
+        return episode, *stretch_at(place, len(episode), self.segment_length)
 
     def state(self) -> dict[str, np.ndarray]:
         """The episodes one behind the other, as arrays."""
@@ -73,7 +72,7 @@ class EpisodeBuffer:
             ]
         )
 
-    def _keep(self, episodes: list[Episode]) -> None:
+    def _keep(self, episodes: Sequence[Episode]) -> None:
         self.episodes = episodes
         self._ends = list(itertools.accumulate(len(episode) for episode in episodes))
 
@@ -81,8 +80,8 @@ class EpisodeBuffer:
 class MostRecent(EpisodeBuffer):
     """The latest episodes that have at most `steps` steps together (the last one always stays)."""
 
-    def __init__(self, steps: int, segment_length: int, tail: int, frame_stack: int = 1):
-        super().__init__(segment_length, tail, frame_stack)
+    def __init__(self, steps: int, segment_length: int):
+        super().__init__(segment_length)
         self.capacity = steps
 
     def add(self, episode: Episode) -> None:
@@ -96,8 +95,8 @@ class MostRecent(EpisodeBuffer):
 class HighestReturn(EpisodeBuffer):
     """The episodes with the highest return that have at most `steps` steps together; of equal ones the newer."""
 
-    def __init__(self, steps: int, segment_length: int, tail: int, frame_stack: int = 1):
-        super().__init__(segment_length, tail, frame_stack)
+    def __init__(self, steps: int, segment_length: int):
+        super().__init__(segment_length)
         self.capacity = steps
 
     def add(self, episode: Episode) -> None:
@@ -112,9 +111,9 @@ class HighestReturn(EpisodeBuffer):
 class Demonstrations(EpisodeBuffer):
     """A dataset, held as it is; fresh episodes pass it by."""
 
-    def __init__(self, episodes: Iterable[Episode], segment_length: int, tail: int, frame_stack: int = 1):
-        super().__init__(segment_length, tail, frame_stack)
-        self._keep(list(episodes))
+    def __init__(self, episodes: Sequence[Episode], segment_length: int):
+        super().__init__(segment_length)
+        self._keep(episodes)
 
     def add(self, episode: Episode) -> None:
         pass
@@ -141,7 +140,7 @@ class Mixture:
         for buffer in self.buffers.values():
             buffer.add(episode)
 
-    def draw(self, rng: np.random.Generator) -> Piece:
+    def draw(self, rng: np.random.Generator) -> tuple[Episode, int, int]:
         filled = [name for name, buffer in self.buffers.items() if buffer.episodes]
         if not filled:
             raise ValueError("There is no stored game yet; a dataset or a finished fresh game comes first")
@@ -156,3 +155,14 @@ class Mixture:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         for name, buffer in self.buffers.items():
             buffer.restore(inside(state, name))
+
+
+def new_sources(config: Config, episodes: Sequence[Episode]) -> Mixture:
+    """The buffers that a run draws its stored games from; `episodes` are its dataset."""
+    reanalyse, length = config.reanalyse, config.replay.segment_length
+    buffers = {
+        "most_recent": (MostRecent(reanalyse.most_recent_steps, length), reanalyse.most_recent),
+        "demonstrations": (Demonstrations(episodes, length), reanalyse.demonstrations),
+        "highest_return": (HighestReturn(reanalyse.highest_return_steps, length), reanalyse.highest_return),
+    }
+    return Mixture(buffers)

@@ -1,4 +1,4 @@
-"""A sum tree: draws a leaf in proportion to its priority in O(log n).
+"""What the priority of a position is, and a sum tree that draws a leaf in proportion to its priority in O(log n).
 
 Node 1 is the root, the children of node i are 2 i and 2 i + 1, and each node holds the sum of its two children. The
 leaves, all in the last row, are the priorities. Changing a leaf recomputes its ancestors from their children rather
@@ -10,6 +10,14 @@ import numpy as np
 from mzu.compilation import kernel
 
 LARGEST = 1e280  # keeps the sum of any number of priorities finite
+
+
+def position_priority(search_value, value_target, network_value, td_steps: int):
+    """p = |nu - z| of positions (paper, appendix "Other Hyperparameters"); arrays or tensors [n], or numbers.
+
+    With TD-0 the value target z is the search value nu itself. There the network's own value takes its place.
+    """
+    return abs(search_value - (value_target if td_steps > 0 else network_value))
 
 
 class Priorities:

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mzu.config import ReplayConfig
+from mzu.config import Config, ReplayConfig
 from mzu.environments.spaces import Spaces
 from mzu.replay.priorities import Priorities, check_priorities
-from mzu.replay.segment import Segment
-from mzu.replay.slots import Slots
+from mzu.replay.segment import Segment, tail_length
 
 
 class Batch(NamedTuple):
@@ -86,7 +85,7 @@ class Replay:
         if frame_stack > 1 and not spaces.is_image:
             raise ValueError(f"frame_stack is {frame_stack}, but only images are stacked; states need 1")
         self.config, self.spaces = config, spaces
-        self.tail = unroll_steps + max(td_steps, 1)  # E: steps that a segment brings along behind its positions
+        self.tail = tail_length(unroll_steps, td_steps)  # E: steps that a segment brings along behind its positions
         self._unroll_steps, self._td_steps, self._candidates = unroll_steps, td_steps, candidates
         self._sampled, self._frame_stack, self._following = sampled, frame_stack, following
 
@@ -94,15 +93,15 @@ class Replay:
         action_shape = (spaces.num_actions,) if spaces.continuous else ()
         action_type = np.float32 if spaces.continuous else np.int32
         search_action_shape = (candidates, *action_shape) if sampled else (0,)
-        layout = {
-            "observations": (frame_stack + steps, spaces.observation_shape, spaces.observation_dtype),
-            "actions": (steps, action_shape, action_type),
-            "rewards": (steps, (), np.float32),
-            "search_policy": (positions, (candidates,), np.float32),
-            "search_actions": (positions, search_action_shape, action_type),
-            "search_value": (positions, (), np.float32),
+        rows_of_one_segment = {
+            "observations": ((frame_stack + steps, *spaces.observation_shape), spaces.observation_dtype),
+            "actions": ((steps, *action_shape), action_type),
+            "rewards": ((steps,), np.float32),
+            "search_policy": ((positions, candidates), np.float32),
+            "search_actions": ((positions, *search_action_shape), action_type),
+            "search_value": ((positions,), np.float32),
         }
-        self._data = {name: Slots(config.capacity, *of_one) for name, of_one in layout.items()}
+        self._data = {name: _slots(config.capacity, *of_one) for name, of_one in rows_of_one_segment.items()}
         self._lengths = np.zeros(config.capacity, np.int64)  # L of the segment in each slot
         self._steps = np.zeros(config.capacity, np.int64)  # L + E
         self._ended = np.zeros(config.capacity, bool)
@@ -129,11 +128,11 @@ class Replay:
             array = getattr(segment, name)
             if name in ("search_policy", "search_actions"):
                 # Columns that the segment does not have are 0: a slot may hold those of an older segment.
-                padded = np.zeros((len(segment), *slots.shape), slots.dtype)
+                padded = np.zeros((len(segment), *slots.shape[2:]), slots.dtype)
                 if array is not None and padded.size:
                     padded[:, : array.shape[1]] = array
                 array = padded
-            slots.write(slot, array)
+            slots[slot, : len(array)] = array  # the rest keeps what an older, longer segment left there
         self._lengths[slot] = len(segment)
         self._steps[slot] = len(segment.actions)
         self._ended[slot], self._terminated[slot] = segment.ended, segment.terminated
@@ -164,7 +163,7 @@ class Replay:
         for name, array in wanted.items():
             if array is not None and len(slots):
                 slots = slots[rows[name][slots] == len(array)]
-                found = self._data[name].read(slots, np.tile(np.arange(len(array)), (len(slots), 1)))
+                found = self._data[name][slots, : len(array)]
                 same = found == np.asarray(array).astype(found.dtype)
                 slots = slots[same.reshape(len(slots), int(np.prod(same.shape[1:]))).all(axis=1)]
         return np.sort(self._numbers(slots)) * self.config.segment_length
@@ -187,15 +186,15 @@ class Replay:
         searched = at < lengths
         # What lies behind the end in a slot is another segment's rest: never read it, or never let it through.
         searched_at = np.minimum(at, lengths - 1)
-        found = {name: self._data[name].read(slots, searched_at) for name in _SEARCH_FIELDS}
-        actions, random_actions = self._data["actions"].read(slots, at), self._random_actions(at.shape, rng)
+        found = {name: self._read(name, slots, searched_at) for name in _SEARCH_FIELDS}
+        actions, random_actions = self._read("actions", slots, at), self._random_actions(at.shape, rng)
         following_at = t[:, None] + np.arange(self._unroll_steps + 2 if self._following else 0)
         return Batch(
             positions=self._numbers(slots) * self.config.segment_length + t,
             observations=self._stacked(slots, t),
             # An absorbing state is to be learned for every action, so the actions behind the end are random.
             actions=np.where(_like(at < ends, actions), actions, random_actions),
-            rewards=np.where(rewards_at < ends, self._data["rewards"].read(slots, rewards_at), 0),
+            rewards=np.where(rewards_at < ends, self._read("rewards", slots, rewards_at), 0),
             steps_left=(ends[:, 0] - t).astype(np.int32),
             ended=self._ended[slots],
             terminated=self._terminated[slots],
@@ -217,13 +216,14 @@ class Replay:
 
     def all_observations(self) -> np.ndarray:
         """Every frame or state that is stored now, [N, ...]."""
-        return self._data["observations"].of_rows(self._frame_stack + self._steps[: self.num_segments])
+        slots = self._data["observations"][: self.num_segments]
+        return slots[_first_rows(slots, self._frame_stack + self._steps[: self.num_segments])]
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides what will be sampled, as copies in plain arrays; `restore` takes it back."""
         used = slice(self.num_segments)
         rows = self._used_rows(self._lengths[used], self._steps[used])
-        data = {name: slots.of_rows(rows[name]) for name, slots in self._data.items()}
+        data = {name: slots[used][_first_rows(slots[used], rows[name])] for name, slots in self._data.items()}
         return data | {
             "settings": self._settings(),
             "added": np.array(self._added),
@@ -246,7 +246,7 @@ class Replay:
             getattr(self, f"_{name}")[used] = state[name]
         rows = self._used_rows(state["lengths"], state["steps"])
         for name, slots in self._data.items():
-            slots.set_rows(rows[name], state[name])
+            slots[used][_first_rows(slots[used], rows[name])] = state[name]
         self._added = int(state["added"])
         self._clear_priorities()
         self._by_priority.set(self._leaves_in_use(), state["priorities_to_the_alpha"])
@@ -301,10 +301,16 @@ class Replay:
             return rng.uniform(-1, 1, (*shape, self.spaces.num_actions)).astype(np.float32)
         return rng.integers(self.spaces.num_actions, size=shape, dtype=np.int32)
 
+    def _read(self, name: str, slots: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """slots [B], rows [B, ...] -> [B, ..., *shape], by one index into all rows: faster than by two."""
+        capacity, size, *shape = self._data[name].shape
+        slots = slots.reshape(-1, *[1] * (rows.ndim - 1))
+        return np.take(self._data[name].reshape(capacity * size, *shape), slots * size + rows, axis=0)
+
     def _stacked(self, slots: np.ndarray, at: np.ndarray) -> np.ndarray:
         """slots [B], positions at [B, ...] -> observations [B, ..., height, width, channels * stack] or states."""
         if self._frame_stack == 1:
-            return self._data["observations"].read(slots, at)
+            return self._read("observations", slots, at)
         # Row t of a slot is the oldest frame of position t's stack, since H = stack - 1 frames stand in front.
         channels = self.spaces.observation_shape[-1]
         stacked = np.empty(
@@ -312,7 +318,7 @@ class Replay:
             self.spaces.observation_dtype,
         )
         for i in range(self._frame_stack):
-            stacked[..., i * channels : (i + 1) * channels] = self._data["observations"].read(slots, at + i)
+            stacked[..., i * channels : (i + 1) * channels] = self._read("observations", slots, at + i)
         return stacked
 
     def _to_the_alpha(self, priorities: np.ndarray) -> np.ndarray:
@@ -371,7 +377,7 @@ class Replay:
                 f"{self._frame_stack} needs {self._frame_stack - 1}"
             )
         actions = segment.actions
-        if actions.shape[1:] != self._data["actions"].shape:
+        if actions.shape[1:] != self._data["actions"].shape[2:]:
             kind = f"{spaces.num_actions} continuous dimensions" if spaces.continuous else "discrete actions"
             raise ValueError(f"The segment has actions of shape {actions.shape}, but the replay is for {kind}")
         if not spaces.continuous and not 0 <= actions.min() <= actions.max() < spaces.num_actions:
@@ -390,6 +396,29 @@ class Replay:
                 raise ValueError("The segment has no search_actions, but the replay is for sampled actions")
 
 
+def new_replay(config: Config, frame_spaces: Spaces) -> Replay:
+    """An empty replay that fits a run; `frame_spaces` are those of one frame or state."""
+    learning = config.learning
+    return Replay(
+        config.replay,
+        frame_spaces,
+        unroll_steps=learning.unroll_steps,
+        td_steps=learning.td_steps,
+        candidates=num_candidates(config, frame_spaces),
+        sampled=config.search.num_sampled_actions is not None,
+        frame_stack=config.network.frame_stack,
+        following=learning.needs_advantages or learning.consistency_loss_scale > 0,
+    )
+
+
+def num_candidates(config: Config, spaces: Spaces) -> int:
+    """K of the search policies that the replay keeps; 0 where nothing is searched."""
+    if not config.searches:
+        return 0
+    sampled = config.search.num_sampled_actions
+    return spaces.num_actions if sampled is None else sampled + config.injects
+
+
 _SEARCH_FIELDS = ("search_policy", "search_actions", "search_value")
 _SETTINGS = (
     "[capacity, segment_length, priority_exponent, unroll_steps, td_steps, candidates, sampled, frame_stack, "
@@ -400,3 +429,17 @@ _SETTINGS = (
 def _like(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
     """mask [B, U + 1] with further dimensions of size 1, as many as values [B, U + 1, ...] have."""
     return mask.reshape(*mask.shape, *[1] * (values.ndim - mask.ndim))
+
+
+def _slots(capacity: int, shape: tuple[int, ...], dtype) -> np.ndarray:
+    """One array of all segments [capacity, rows, ...]: a slot of fixed size for each."""
+    try:
+        return np.zeros((capacity, *shape), dtype)  # takes memory only when it is written to
+    except MemoryError:
+        size = capacity * int(np.prod(shape)) * np.dtype(dtype).itemsize / 1e9
+        raise MemoryError(f"A replay of {capacity} segments may need {size:.0f} GB; lower replay.capacity") from None
+
+
+def _first_rows(slots: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Which rows of slots [S, rows, ...] are among the first counts[i] of slot i: bool [S, rows]."""
+    return np.arange(slots.shape[1]) < counts[:, None]

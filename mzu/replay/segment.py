@@ -26,10 +26,9 @@ class Segment:
              search_actions  [L, K] or [L, K, D] or None    the actions it is about, where actions are sampled
     nu       search_value    [L] float32                    search value, or the network's own where not searched
     p        priorities      [L], at least 0
-             stored          bool                           from a stored game rather than a fresh one
 
     H = frame_stack - 1 frames complete the stack of the first positions (zeros before the episode's start); it is 0 for
-    states. E = unroll_steps + max(td_steps, 1), or fewer where the episode ends earlier. Arrays are read-only.
+    states. E is `tail_length`, or fewer where the episode ends earlier. Arrays are read-only.
     """
 
     observations: np.ndarray
@@ -41,12 +40,11 @@ class Segment:
     search_actions: np.ndarray | None
     search_value: np.ndarray
     priorities: np.ndarray
-    stored: bool = True
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if value is not None and field.name not in ("ended", "terminated", "stored"):
+            if value is not None and field.name not in ("ended", "terminated"):
                 array = np.asarray(value)[...]  # a view of our own, so that the caller's array stays writable
                 array.flags.writeable = False
                 object.__setattr__(self, field.name, array)
@@ -113,6 +111,17 @@ class Segment:
                 raise ValueError(f"A segment has {field}[{row}] that is not finite; has the network diverged?")
         if self.terminated and not self.ended:
             raise ValueError("A segment is terminated, but not ended; a terminal end is an end of the episode")
+
+
+def tail_length(unroll_steps: int, td_steps: int) -> int:
+    """E: how many steps after a position its targets look at."""
+    return unroll_steps + max(td_steps, 1)
+
+
+def stretch_at(step: int, steps: int, segment_length: int) -> tuple[int, int]:
+    """The one of the `split_lengths` of an episode of `steps` steps that holds a step."""
+    start = step - step % segment_length
+    return start, min(start + segment_length, steps)
 
 
 def split_lengths(steps: int, segment_length: int) -> list[tuple[int, int]]:

@@ -42,7 +42,7 @@ class History:
     root_values: np.ndarray
 
 
-def replay(tree: Tree, settings: Settings, gumbels: np.ndarray) -> History:
+def history_of(tree: Tree, settings: Settings, gumbels: np.ndarray) -> History:
     """Runs every simulation of a finished search again and keeps what it looked at; gumbels [B, K] as it had them."""
     depth = simulation_depths(tree)
     steps = (*depth.shape, depth.max(initial=1))
@@ -59,7 +59,7 @@ def replay(tree: Tree, settings: Settings, gumbels: np.ndarray) -> History:
         root_values=np.zeros(depth.shape),
     )
     arrays = [getattr(history, field.name) for field in dataclasses.fields(history)]
-    _replay(without_hidden(tree), without_hidden(_start_again(tree, settings)), settings, gumbels, *arrays)
+    _run_again(without_hidden(tree), without_hidden(_start_again(tree, settings)), settings, gumbels, *arrays)
     return history
 
 
@@ -130,7 +130,7 @@ def _simulate_again(tree, early, settings, b, simulation):
 
 
 @kernel
-def _replay(
+def _run_again(
     tree, early, settings, gumbels,
     depth, nodes, candidates, value_terms, prior_terms, bounds, rewards, values, root_values,
 ):  # fmt: skip

@@ -15,7 +15,7 @@ from mzu.networks.compiled.forward_pass import CompiledModel
 from mzu.networks.model import GaussianPolicy, Model
 from mzu.search import batched_kernels as batched
 from mzu.search.gumbel import considered_table
-from mzu.search.history import History, replay
+from mzu.search.history import History, history_of
 from mzu.search.improvement import improve
 from mzu.search.improvement.completed_q import gumbel_choice
 from mzu.search.improvement.root import root_of
@@ -154,7 +154,7 @@ def search(
         advantage=improved.advantage,
         spread=improved.spread,
         chosen=gumbel_choice(root, inputs.gumbels, *completion) if config.selection == "gumbel" else None,
-        history=replay(tree, settings, inputs.gumbels) if record else None,
+        history=history_of(tree, settings, inputs.gumbels) if record else None,
     )
 
 

@@ -8,7 +8,7 @@ from mzu.acting.film import Film
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
 from mzu.networks.network import Network
-from mzu.training.problem import environment_maker, network_spaces
+from mzu.training.inputs import environment_maker, network_spaces
 from mzu.training.run_folder import RunFolder
 
 ALL = "all"  # ways of selecting actions

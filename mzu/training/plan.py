@@ -97,16 +97,16 @@ def runs_in(out: str | Path) -> dict[str, RunFolder]:
     return compared or {"": RunFolder.open(out)}
 
 
-def load_shared_problem(plan: Plan):
+def load_shared_inputs(plan: Plan):
     """Environment and data, which all runs of the plan share, checked for each of them."""
     from mzu.learning.learner import check_possible
-    from mzu.training.problem import check_config, load_problem
+    from mzu.training.inputs import check_config, load_inputs
 
-    problem = load_problem(plan.runs[0].config)
+    inputs = load_inputs(plan.runs[0].config)
     for run in plan.runs:
-        check_config(run.config, problem.frame_spaces, bool(problem.episodes))
+        check_config(run.config, inputs.frame_spaces, bool(inputs.episodes))
         check_possible(run.config)
-    return problem
+    return inputs
 
 
 def create_folders(plan: Plan, episodes_file: Path | None = None) -> Plan:

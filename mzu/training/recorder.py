@@ -42,7 +42,7 @@ class Recorder:
         if self.folder is not None and kind is None:
             self._save()
         elif self.folder is not None and isinstance(error, Diverged):
-            arrays = under("batch", error.lesson.batch._asdict()) | under("targets", error.lesson.targets._asdict())
+            arrays = under("batch", error.batch._asdict()) | under("targets", error.targets._asdict())
             path = self.folder.save_arrays("diverged_batch.npz", arrays)
             error.args = (f"{error.args[0]}; the batch is in {path}",)
         self._tensorboard.close()

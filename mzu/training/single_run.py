@@ -11,16 +11,16 @@ from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
 
-def train_run(folder: RunFolder, name: str, on_figures: Callable[[dict], None], problem=None) -> bool:
+def train_run(folder: RunFolder, name: str, on_figures: Callable[[dict], None], inputs=None) -> bool:
     """Trains the run in `folder` to its end, from its latest checkpoint where it has one, and evaluates it.
 
     `on_figures` is shown the figures of every learner step, and in the end {"evaluating": way of selecting actions}.
-    `problem`: environment and data, where they are loaded already. -> whether the end was reached; Ctrl-C leaves a
+    `inputs`: environment and data, where they are loaded already. -> whether the end was reached; Ctrl-C leaves a
     checkpoint.
     """
     config = folder.config
-    problem = None if problem is None else dataclasses.replace(problem, config=config)
-    with contextlib.closing(Trainer(config, problem)) as trainer:
+    inputs = None if inputs is None else dataclasses.replace(inputs, config=config)
+    with contextlib.closing(Trainer(config, inputs)) as trainer:
         if not trainer.run(folder, lambda _, figures: on_figures(figures)):
             return False
         timing = folder.read_log("timing.csv")

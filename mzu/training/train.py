@@ -10,7 +10,7 @@ from mzu.training.plan import (
     Plan,
     as_assignments,
     create_folders,
-    load_shared_problem,
+    load_shared_inputs,
     named_data,
     plan_new,
     plan_resumed,
@@ -112,13 +112,13 @@ def run_plan(
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs is {jobs}, but must be at least 1")
     start = time.perf_counter()
-    problem = load_shared_problem(plan)
+    inputs = load_shared_inputs(plan)
     if is_new:
         plan = create_folders(plan, episodes_file)
     display = open_display(progress)
-    display.say(headline(plan, len(problem.episodes)))
+    display.say(headline(plan, len(inputs.episodes)))
     try:
-        failed = _run(plan, problem, jobs or default_jobs(), display)
+        failed = _run(plan, inputs, jobs or default_jobs(), display)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; go on with `mzu train --resume --out {shown_path(plan.out)}`") from None
     finally:
@@ -127,7 +127,7 @@ def run_plan(
         raise ValueError("\n".join(failed.values()))
     from mzu.training.training_result import collect_results
 
-    return collect_results(plan, problem.episodes, failed, time.perf_counter() - start)
+    return collect_results(plan, inputs.episodes, failed, time.perf_counter() - start)
 
 
 def default_jobs() -> int:
@@ -155,7 +155,7 @@ def _train_anew(preset, data, options: dict, settings: dict, jobs: int | None, p
         return run_plan(plan, is_new=True, episodes_file=episodes_file, jobs=jobs, progress=progress)
 
 
-def _run(plan: Plan, problem, jobs: int, display) -> dict[str, str]:
+def _run(plan: Plan, inputs, jobs: int, display) -> dict[str, str]:
     """A single run is trained in this process, those of a comparison each in its own -> {name: sentence} of failed."""
     unfinished = []
     for run in plan.runs:
@@ -174,7 +174,7 @@ def _run(plan: Plan, problem, jobs: int, display) -> dict[str, str]:
     for run in unfinished:
         display.begin(run.label, run.config.learning.training_steps)
         on_figures = functools.partial(display.show, run.label)
-        if not train_run(RunFolder(run.path), run.name, on_figures, problem):
+        if not train_run(RunFolder(run.path), run.name, on_figures, inputs):
             raise KeyboardInterrupt
         display.say(finished_words(run.label, RunFolder(run.path).result()))
     return {}

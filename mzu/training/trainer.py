@@ -15,19 +15,17 @@ import numpy as np
 
 from mzu.acting.evaluation import Evaluation, evaluate
 from mzu.config import Config
-from mzu.environments.spaces import Spaces
 from mzu.games.player import Player, temperature_at
-from mzu.learning.learner import Learner, Lesson
+from mzu.learning.learner import Learner
 from mzu.learning.targets import Targets
 from mzu.nested_arrays import inside, under
 from mzu.networks.compiled.compile_model import model_for_search, network_weights
 from mzu.networks.compiled.weights import NetworkWeights
 from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
-from mzu.reanalyse.buffers import Demonstrations, HighestReturn, Mixture, MostRecent
-from mzu.replay.pieces import tail_length
-from mzu.replay.replay import Batch, Replay
-from mzu.training.problem import Problem, load_problem
+from mzu.reanalyse.buffers import new_sources
+from mzu.replay.replay import Batch, new_replay
+from mzu.training.inputs import RunInputs, load_inputs
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
 
@@ -38,7 +36,7 @@ class Trainer:
     """One run, from its config to a trained network. `step()` is one turn of the circle, `run()` all of them.
 
     attribute   what it is
-    problem     environment and data
+    inputs      environment and data
     network     the Keras network that is trained
     learner     owns the network, its target network and the optimiser
     replay      what the learner samples from
@@ -52,27 +50,27 @@ class Trainer:
     True
     """
 
-    def __init__(self, config: Config, problem: Problem | None = None):
+    def __init__(self, config: Config, inputs: RunInputs | None = None):
         self.config = config
-        self.problem = problem or load_problem(config)
+        self.inputs = inputs or load_inputs(config)
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         self._play_rng, self._sample_rng = (np.random.default_rng(seed) for seed in seeds[:2])
         network_seed = int(seeds[2].generate_state(1)[0])
-        self.network = build_network(config.network, self.problem.spaces, network_seed, self.problem.datapoints)
+        self.network = build_network(config.network, self.inputs.spaces, network_seed, self.inputs.datapoints)
         self.learner = Learner(config, self.network)
         self._acting_network = self._new_acting_network()
         self._acting_model = model_for_search(self._acting_network)
-        self.replay = new_replay(config, self.problem)
+        self.replay = new_replay(config, self.inputs.frame_spaces)
         environments = None
         if config.reanalyse.fraction < 1:
-            environments = [self.problem.make_environment() for _ in range(config.acting.games)]
-        sources = new_sources(config, self.problem)
-        self.player = Player(config, self.problem.spaces, self._acting_model, sources, environments, self._play_rng)
+            environments = [self.inputs.make_environment() for _ in range(config.acting.games)]
+        sources = new_sources(config, self.inputs.episodes)
+        self.player = Player(config, self._acting_model, sources, environments, self._play_rng)
         self.recent_returns: list[float] = []
         self.fresh_episodes = 0
         self.seconds = dict.fromkeys(("play", "sample", "targets", "learn", "wait"), 0.0)
         self._owed = 0.0  # positions that are still to be searched before the next batch
-        self._lesson: Lesson | None = None
+        self._next: tuple[Batch, Targets] | None = None  # what the next step learns from
         self._new_weights: NetworkWeights | None = None
         self._other_core = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="mzu-play")
 
@@ -84,12 +82,12 @@ class Trainer:
     @property
     def fresh_steps(self) -> int:
         """Steps taken in environments so far."""
-        return self.player.fraction.positions[False]
+        return self.player.fraction.fresh_positions
 
     @property
     def stored_steps(self) -> int:
         """Stored positions searched so far."""
-        return self.player.fraction.positions[True]
+        return self.player.fraction.stored_positions
 
     def run(self, folder: RunFolder | None = None, on_step: Callable[["Trainer", dict], None] | None = None) -> bool:
         """Trains to the end of `learning.training_steps`; with a folder it logs, evaluates and saves on the way.
@@ -107,18 +105,18 @@ class Trainer:
 
     def step(self) -> dict[str, float]:
         """One learner step, while the games go on and the next batch is drawn -> metrics."""
-        if self._lesson is None:
+        if self._next is None:
             self._fill_replay()
-            self._lesson = self._prepare()
+            self._next = self._prepare()
+        batch, targets = self._next
         following = self._other_core.submit(self._play_and_prepare, temperature_at(self.config, self.steps))
         start = time.perf_counter()
-        metrics, priorities = self.learner.step(self._lesson)
+        metrics, priorities = self.learner.step(batch, targets)
         learned = time.perf_counter()
-        next_lesson = following.result()
+        self._next = following.result()
         self.seconds["learn"] += learned - start
         self.seconds["wait"] += time.perf_counter() - learned
-        self.replay.update(self._lesson.batch.positions, priorities)
-        self._lesson = next_lesson
+        self.replay.update(batch.positions, priorities)
         self.learner.refresh_target()
         if self.steps % self.config.acting.refresh_period == 0:
             self._take_weights()
@@ -127,11 +125,8 @@ class Trainer:
     def evaluate(self, episodes: int, select: str | None = None) -> Evaluation:
         """Plays evaluation episodes with the network of the moment (`Learner.evaluated_network`)."""
         select = select or self.config.evaluation.select
-        make_environment = self.problem.make_environment
-        network, settings = (
-            self.learner.evaluated_network,
-            {"seed": self.config.seed, "scale": self.player.advantage_scale},
-        )
+        network, make_environment = self.learner.evaluated_network, self.inputs.make_environment
+        settings = {"seed": self.config.seed, "scale": self.player.advantage_scale}
         return evaluate(network, self.config, make_environment, episodes, select, **settings)
 
     def state(self) -> dict[str, np.ndarray]:
@@ -149,8 +144,9 @@ class Trainer:
         if self._acting_network is not self.network:
             weights = self._acting_network.trainable_variables
             arrays |= {f"acting/{number}": variable.numpy() for number, variable in enumerate(weights)}
-        if self._lesson is not None:
-            arrays |= under("batch", self._lesson.batch._asdict()) | under("targets", self._lesson.targets._asdict())
+        if self._next is not None:
+            batch, targets = self._next
+            arrays |= under("batch", batch._asdict()) | under("targets", targets._asdict())
         return arrays
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -168,7 +164,7 @@ class Trainer:
         self.player.sources.restore(inside(state, "sources"))
         self.player.restore(inside(state, "player"))
         batch = inside(state, "batch")
-        self._lesson = Lesson(Batch(**batch), Targets(**inside(state, "targets"))) if batch else None
+        self._next = (Batch(**batch), Targets(**inside(state, "targets"))) if batch else None
 
     def close(self) -> None:
         """Frees the environments and the helping thread."""
@@ -176,7 +172,7 @@ class Trainer:
         for environment in self.player.environments or []:
             environment.close()
 
-    def _play_and_prepare(self, temperature: float) -> Lesson:
+    def _play_and_prepare(self, temperature: float) -> tuple[Batch, Targets]:
         self._use_weights()
         self._owed += self.config.acting.positions_per_step
         while self._owed >= self.config.acting.games:
@@ -194,14 +190,15 @@ class Trainer:
         del self.recent_returns[:-RECENT_EPISODES]
         self.seconds["play"] += time.perf_counter() - start
 
-    def _prepare(self) -> Lesson:
+    def _prepare(self) -> tuple[Batch, Targets]:
+        """A batch, and its targets."""
         start = time.perf_counter()
         batch = self.replay.sample(self.config.learning.batch_size, self._sample_rng)
         sampled = time.perf_counter()
-        lesson = self.learner.prepare(batch)
+        targets = self.learner.targets(batch)
         self.seconds["sample"] += sampled - start
         self.seconds["targets"] += time.perf_counter() - sampled
-        return lesson
+        return batch, targets
 
     def _fill_replay(self) -> None:
         """Plays until there is enough to learn from, and scales the network's input to what was seen."""
@@ -236,38 +233,3 @@ class Trainer:
         network = build_network(self.network.config, self.network.spaces)
         network.copy_weights_from(self.network)
         return network
-
-
-def num_candidates(config: Config, spaces: Spaces) -> int:
-    """K of the search policies that the replay keeps."""
-    if config.learning.policy_loss != "reanalyse" and config.learning.td_steps > 0:
-        return 0  # nothing is searched
-    if config.search.num_sampled_actions is None:
-        return spaces.num_actions
-    return config.search.num_sampled_actions + (config.reanalyse.inject_actions and config.reanalyse.fraction > 0)
-
-
-def new_replay(config: Config, problem: Problem) -> Replay:
-    """An empty replay that fits the run."""
-    return Replay(
-        config.replay,
-        problem.frame_spaces,
-        unroll_steps=config.learning.unroll_steps,
-        td_steps=config.learning.td_steps,
-        candidates=num_candidates(config, problem.spaces),
-        sampled=config.search.num_sampled_actions is not None,
-        frame_stack=config.network.frame_stack,
-        following=config.learning.needs_advantages or config.learning.consistency_loss_scale > 0,
-    )
-
-
-def new_sources(config: Config, problem: Problem) -> Mixture:
-    """The buffers that stored games are drawn from."""
-    reanalyse = config.reanalyse
-    settings = (config.replay.segment_length, tail_length(config.learning), config.network.frame_stack)
-    buffers = {
-        "most_recent": (MostRecent(reanalyse.most_recent_steps, *settings), reanalyse.most_recent),
-        "demonstrations": (Demonstrations(problem.episodes, *settings), reanalyse.demonstrations),
-        "highest_return": (HighestReturn(reanalyse.highest_return_steps, *settings), reanalyse.highest_return),
-    }
-    return Mixture(buffers)

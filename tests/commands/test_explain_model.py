@@ -104,7 +104,7 @@ def test_a_trainer_of_continuous_actions_is_reported_with_its_returns(tmp_path):
 def test_noise_of_the_policy_is_as_small_as_in_evaluation(tmp_path):
     with contextlib.closing(Trainer(offline_config(tmp_path))) as trainer:
         config = trainer.config
-        observations = np.tile(trainer.problem.episodes[0].observations[:1], (500, 1))
+        observations = np.tile(trainer.inputs.episodes[0].observations[:1], (500, 1))
         drawn = noisy_policy(trainer.network, config)(observations, np.random.default_rng(0))
     assert 0.8 * config.evaluation.max_policy_scale < drawn.std() <= 1.1 * config.evaluation.max_policy_scale
 

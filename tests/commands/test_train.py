@@ -144,8 +144,8 @@ class TwoSteps:
 
     steps = 2
 
-    def __init__(self, config, problem):
-        assert len(problem.episodes) == 5
+    def __init__(self, config, inputs):
+        assert len(inputs.episodes) == 5
         self.config = config
 
     def run(self, folder, on_step):

@@ -13,7 +13,7 @@ from mzu.environments.held_actions import HeldActions, held_id, split_id
 from mzu.environments.make import make
 from mzu.environments.players import draw_player
 from mzu.environments.policies import heuristic_policy, random_policy
-from mzu.training.problem import environment_maker
+from mzu.training.inputs import environment_maker
 
 
 def step_by_hand(world, action, repeat):

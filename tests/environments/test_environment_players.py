@@ -9,13 +9,13 @@ from mzu.acting.collect import collect
 from mzu.commands.cli import main
 from mzu.environments import players
 from mzu.environments.make import make
-from mzu.environments.players import PLAYERS, Player, draw_player
+from mzu.environments.players import PLAYERS, ScriptedPlayer, draw_player
 from mzu.environments.policies import cheetah_run, heuristic_policy, noisy_policy
 from mzu.episodes.readers.npz import read_npz
 
 
 def test_players_are_drawn_in_proportion_to_their_weights(monkeypatch):
-    lineup = (Player("one", None, 1), Player("never", None, 0), Player("three", None, 3))
+    lineup = (ScriptedPlayer("one", None, 1), ScriptedPlayer("never", None, 0), ScriptedPlayer("three", None, 3))
     monkeypatch.setitem(players.PLAYERS, "chain", lineup)
     environment = make("chain")
     drawn = Counter(draw_player(environment, np.random.default_rng(seed))[0] for seed in range(2000))
@@ -25,7 +25,7 @@ def test_players_are_drawn_in_proportion_to_their_weights(monkeypatch):
 @pytest.mark.parametrize("noise, expected", [((0.0, 0.0), {1.0}), ((1.0, 1.0), None), ((0.3, 0.9), None)])
 def test_the_disturbance_of_an_episode_is_drawn_from_the_players_range(monkeypatch, noise, expected):
     """`chain` never moves left undisturbed; a random action moves left half of the time."""
-    monkeypatch.setitem(players.PLAYERS, "chain", (Player("right", lambda observation: 1, noise=noise),))
+    monkeypatch.setitem(players.PLAYERS, "chain", (ScriptedPlayer("right", lambda observation: 1, noise=noise),))
     environment = make("chain", length=500)
     shares = [episode.actions.mean() for episode in collect(environment, "players", 12)]
     if expected:

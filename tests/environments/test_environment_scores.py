@@ -90,7 +90,7 @@ def test_random_play_is_0_and_the_reference_1():
         (lambda: scores.normalised("Surround", 1), "no game 'Surround'; known are alien"),
         (lambda: scores.table("monkeys"), "no table 'monkeys'"),
         (lambda: scores.normalised_column("ppo"), "no column 'ppo'; known are random"),
-        (lambda: scores.bootstrap_interval([[1.0, 2.0]], scores.mean, None), "at least 2 runs"),
+        (lambda: scores.stratified_interval([[1.0, 2.0]], scores.mean, None), "at least 2 runs"),
         (lambda: scores.median([[1.0, np.nan]]), "finite numbers"),
     ],
 )
@@ -113,7 +113,7 @@ def test_the_median_is_over_games_of_means_over_runs():
 def test_the_bootstrap_interval_is_that_of_the_normal_distribution_where_this_is_known():
     rng = np.random.default_rng(0)
     runs = rng.normal(3, 1, (400, 1))
-    low, high = scores.bootstrap_interval(runs, scores.mean, rng, samples=2000)
+    low, high = scores.stratified_interval(runs, scores.mean, rng, samples=2000)
     expected = stats.norm.interval(0.95, runs.mean(), runs.std() / 20)
     assert np.allclose((low, high), expected, atol=0.02)
 
@@ -121,8 +121,8 @@ def test_the_bootstrap_interval_is_that_of_the_normal_distribution_where_this_is
 def test_the_bootstrap_draws_runs_within_each_game_and_never_games():
     rng = np.random.default_rng(0)
     apart = np.tile([0.0, 100.0], (5, 1))  # the two games differ, the runs of each do not
-    assert scores.bootstrap_interval(apart, scores.mean, rng, samples=200) == (50, 50)
+    assert scores.stratified_interval(apart, scores.mean, rng, samples=200) == (50, 50)
     # Runs of different games are drawn independently: rows that cancel out as a whole do not stay together.
     cancelling = np.array([[1.0, -1.0], [-1.0, 1.0]])
-    low, high = scores.bootstrap_interval(cancelling, scores.mean, rng, samples=500)
+    low, high = scores.stratified_interval(cancelling, scores.mean, rng, samples=500)
     assert low < -0.4 and high > 0.4

@@ -181,8 +181,8 @@ def test_an_injected_action_that_is_never_visited_is_flagged():
 
 def test_a_stored_action_that_is_not_injected_is_flagged():
     class NotInjected(type(toy_system())):
-        def search(self, observation, action, rng, record=False, stored_value=None):
-            return search(self.model, observation[None], self.config.search, rng, record=record)
+        def search(self, game, rng, record=False):
+            return search(self.model, game.observation[None], self.config.search, rng, record=record)
 
     system = toy_system(sampled=True)
     fields = {field.name: getattr(system, field.name) for field in dataclasses.fields(system)}

@@ -12,7 +12,7 @@ from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.readers.npz import write_npz
-from mzu.explain import target_terms as lesson
+from mzu.explain import target_terms
 from mzu.explain.explanation import Explanation, difference, explain_position
 from mzu.explain.page import page_html
 from mzu.explain.system import open_system
@@ -61,10 +61,10 @@ def by_handle(system):
     """Which episode and step the positions of the replay are; of several copies, the newest."""
     found = {}
     for episode, step in positions(system):
-        piece, start = system.piece(episode, step)
-        handles = system.replay.find(piece.rewards, piece.actions, piece.observations)
+        game = system.game(episode, step)
+        handles = system.replay.find(game.piece.rewards, game.piece.actions, game.piece.observations)
         if len(handles):
-            found[int(handles[-1]) + step - start] = episode, step
+            found[int(handles[-1]) + game.position] = episode, step
     return found
 
 
@@ -129,7 +129,7 @@ def test_the_behaviour_term_is_told_and_is_no_preference_of_the_search(kind):
         assert sum(entry["weights"]) == pytest.approx(1.2 if is_better else 1, rel=1e-5)
         assert "behaviour term" in " ".join(str(explanation).split())
         assert max(map(len, str(explanation).splitlines())) <= 100
-        searched = lesson.look_at(system, episode, step).given[0].search_policy[0, 0]
+        searched = target_terms.look_at(system, episode, step).given[0].search_policy[0, 0]
         is_uniform = next(check["flag"] for check in explanation.checks if check["name"] == "uniform policy")
         assert is_uniform == (np.ptp(searched) < 0.02)
     assert told == {True, False}
@@ -151,7 +151,7 @@ def offline(dataset):
 
 @pytest.mark.parametrize("settings", [(), (BEHAVIOUR,)], ids=["plain", "behaviour term"])
 @pytest.mark.parametrize("kind", ["offline", "online"])
-def test_a_trainers_batch_is_explained_as_its_learner_prepares_it(kind, settings, dataset):
+def test_a_trainers_batch_is_explained_as_its_learner_sees_it(kind, settings, dataset):
     if kind == "offline":
         config = offline(dataset)
     else:
@@ -160,7 +160,7 @@ def test_a_trainers_batch_is_explained_as_its_learner_prepares_it(kind, settings
         for _ in range(2):
             trainer.step()
         where = by_handle(open_system(trainer))
-        targets = trainer.learner.prepare(batch := trainer.replay.sample(12, np.random.default_rng(2))).targets
+        targets = trainer.learner.targets(batch := trainer.replay.sample(12, np.random.default_rng(2)))
         rows = [row for row, handle in enumerate(batch.positions.tolist()) if handle in where]
         assert len(rows) >= 4  # others are older copies, or from games that still go on
         for row in rows:
@@ -201,7 +201,7 @@ def test_the_terms_add_up_to_z(kind):
 def test_what_the_heads_add_is_the_learners_loss(kind):
     system = made_system(kind)
     for position in ((0, 2), (0, 8), (1, 5)):
-        found = lesson.look_at(system, *position)
+        found = target_terms.look_at(system, *position)
         loss = explain_position(system, *position).loss
         added = sum(sum(step["adds"].values()) for step in loss["steps"])
         assert added == pytest.approx(loss["unweighted"])
@@ -217,14 +217,14 @@ def test_the_parts_of_a_prior_add_up_to_what_was_searched(kind):
     system = made_system(kind)
     root = explain_position(system, 0, 3).root
     for candidate in root["candidates"]:
-        if system.injects:
+        if system.config.injects:
             expected = candidate["shared"] + (root["injected_prior"] if candidate.get("injected") else 0)
         else:
             fraction = root["noise_fraction"]
             expected = (1 - fraction) * candidate["proposed"] + fraction * candidate["noise"]
         assert expected == pytest.approx(candidate["prior"]) == pytest.approx(candidate["searched_prior"], rel=1e-5)
     assert sum(candidate["prior"] for candidate in root["candidates"]) == pytest.approx(1)
-    assert sum(bool(candidate.get("injected")) for candidate in root["candidates"]) == system.injects
+    assert sum(bool(candidate.get("injected")) for candidate in root["candidates"]) == system.config.injects
 
 
 def test_an_action_just_outside_of_the_bounds_is_injected_at_the_bound():
@@ -372,7 +372,7 @@ def test_every_way_to_search_and_to_improve_can_be_told_and_has_no_flag(kind, se
 def test_finer_and_smooth_heads_are_explained_as_they_are_learned(scalar_head):
     settings = (f"network.scalar_head={scalar_head}", "network.bins_per_unit=2", "learning.td_steps=0")
     system = made_system("discrete", *settings)
-    explanation, found = explain_position(system, 0, 2), lesson.look_at(system, 0, 2)
+    explanation, found = explain_position(system, 0, 2), target_terms.look_at(system, 0, 2)
     batch, targets = found.given
     predictions, _ = system.losses(batch, targets)
     heads = system.config.network

@@ -19,7 +19,7 @@ from made_models import (
 )  # fmt: skip
 
 from mzu.environments.spaces import Spaces
-from mzu.explain.model_depth import by_depth, correlation, draw_positions, errors, good_depth, node_depths, seen
+from mzu.explain.model_depth import by_depth, correlation, draw_positions, errors, good_depth, node_depths
 from mzu.explain.model_findings import NOTHING, findings
 from mzu.explain.model_ranking import compare, head, ranking
 from mzu.explain.model_report import ModelReport, report_model
@@ -225,7 +225,7 @@ def test_depths_of_nodes_by_hand():
 
 def test_the_depths_of_a_search_are_those_of_its_history():
     system, make_environment = table_system(None, "search.num_simulations=20")
-    found = system.search(np.float32([3]), None, np.random.default_rng(0), record=True)
+    found = system.search(system.game(0, 3), np.random.default_rng(0), record=True)
     assert node_depths(found.tree.nodes["parent"])[0, 1:].tolist() == found.history.depth[0].tolist()
     shares = report_of(system, make_environment).searches["shares"]
     assert sum(shares) == pytest.approx(1) and shares[0] > 0
@@ -262,16 +262,6 @@ def test_the_last_depth_before_the_error_exceeds_the_spread():
     rows = [{"depth": depth, "value": {"rmse": depth * 0.5, "spread": 1.2, "size": 9.0}} for depth in range(6)]
     assert good_depth(rows) == 2
     assert good_depth(rows[:3]) == np.inf
-
-
-def test_stacked_frames_are_seen_as_the_network_sees_them():
-    frames = np.arange(5, dtype=np.uint8).reshape(5, 1, 1, 1)
-    system, _ = table_system()
-    episode = dataclasses.replace(
-        system.episodes[0], observations=frames, actions=np.zeros(4, int), rewards=np.zeros(4, np.float32)
-    )
-    assert seen(episode, 0, 3).ravel().tolist() == [0, 0, 0]
-    assert seen(episode, 4, 3).ravel().tolist() == [2, 3, 4]
 
 
 # The report as a whole.

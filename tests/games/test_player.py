@@ -5,15 +5,17 @@ import numpy as np
 import pytest
 from made_worlds import STATES, VECTORS, Counter, LookUpModel, Unrepeatable, gaussian, preferring
 
-import mzu.games.player
+import mzu.games.search_games
 from mzu.config import ActingConfig, Config
 from mzu.environments.held_actions import HeldActions
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
+from mzu.games.fresh_game import FreshGame
+from mzu.games.piece import piece_of
 from mzu.games.player import Player, temperature_at
+from mzu.games.stored_game import StoredGame
 from mzu.reanalyse.buffers import Demonstrations, Mixture, MostRecent
-from mzu.replay.pieces import cut_piece, tail_length
 from mzu.replay.replay import Replay
 from mzu.replay.segment import split_lengths
 
@@ -27,16 +29,14 @@ def made_config(*assignments):
     return Config().override(*small, *assignments)
 
 
-def made_player(config, model, environment=Counter, episodes=(), spaces=STATES, seed=0):
+def made_player(config, model, environment=Counter, episodes=(), seed=0):
     """Stored games come from `episodes`, and from the fresh games once there are any."""
-    settings = (config.replay.segment_length, tail_length(config.learning), config.network.frame_stack)
-    sources = Mixture(
-        {"data": (Demonstrations(episodes, *settings), 1.0), "recent": (MostRecent(1000, *settings), 1.0)}
-    )
+    length = config.replay.segment_length
+    sources = Mixture({"data": (Demonstrations(episodes, length), 1.0), "recent": (MostRecent(1000, length), 1.0)})
     environments = None
     if config.reanalyse.fraction < 1:
         environments = [environment() for _ in range(config.acting.games)]
-    return Player(config, spaces, model, sources, environments, np.random.default_rng(seed))
+    return Player(config, model, sources, environments, np.random.default_rng(seed))
 
 
 def play(player, rounds, temperature=1.0):
@@ -66,7 +66,6 @@ def test_a_stored_game_records_what_happened_and_never_what_the_search_prefers()
     segments, episodes = play(player, rounds=12)
     assert len(segments) >= 3 and not episodes
     for segment in segments:
-        assert segment.stored
         assert (segment.actions == 0).all()
         np.testing.assert_array_equal(segment.rewards, segment.observations[:-1, 1] + 1)
         np.testing.assert_array_equal(segment.search_policy.argmax(axis=1), 2)
@@ -79,7 +78,7 @@ def test_a_stored_game_gives_way_to_another_one():
     segments, _ = play(player, rounds=400)
     assert len(segments) == 100
     assert {int(segment.observations[0, 0]) for segment in segments} == set(range(20))
-    assert player.fraction.games[True] == 101
+    assert player.fraction.stored_games == 101
 
 
 def test_reanalyse_searches_again_with_the_network_of_the_moment():
@@ -112,13 +111,13 @@ def test_without_a_search_the_networks_own_value_is_recorded_and_no_policy():
 
 def test_a_fresh_game_takes_the_action_that_was_selected():
     player = made_player(made_config(), LookUpModel(preferring(2)))
-    segments, episodes = play(player, rounds=7, temperature=0)
+    _, episodes = play(player, rounds=7, temperature=0)
     (environment,) = player.environments
     assert environment.taken == [2] * 7
     np.testing.assert_array_equal(episodes[0].actions, [2] * 7)
     np.testing.assert_array_equal(episodes[0].rewards, 10 * np.arange(7) + 2)
     assert episodes[0].terminated and not episodes[0].truncated
-    assert not any(segment.stored for segment in segments)
+    assert player.fraction.stored_positions == 0
 
 
 def test_a_fresh_game_says_for_how_many_steps_its_actions_were_held():
@@ -153,12 +152,8 @@ def test_segments_of_a_game_that_goes_on_are_those_cut_from_the_finished_episode
         came_after += [step] * len(played.segments)
     (episode,) = played.episodes
     pieces = [
-        cut_piece(
-            episode.observations, episode.actions, episode.rewards, start, stop, tail_length(config.learning), 1,
-            ended=True, terminated=episode.terminated,
-        )
-        for start, stop in split_lengths(length, config.replay.segment_length)
-    ]  # fmt: skip
+        piece_of(episode, start, stop, config) for start, stop in split_lengths(length, config.replay.segment_length)
+    ]
     assert len(segments) == len(pieces)
     for number, (segment, piece) in enumerate(zip(segments, pieces, strict=True)):
         for name in ("observations", "actions", "rewards"):
@@ -186,42 +181,60 @@ def test_a_game_that_was_not_asked_for_segments_hands_them_out_at_the_end():
 @pytest.fixture
 def searches(monkeypatch):
     """The keyword arguments of all searches that a player makes."""
-    made, search = [], mzu.games.player.search
+    made, search = [], mzu.games.search_games.search
 
     def remember(*arguments, **keywords):
         made.append(keywords)
         return search(*arguments, **keywords)
 
-    monkeypatch.setattr(mzu.games.player, "search", remember)
+    monkeypatch.setattr(mzu.games.search_games, "search", remember)
     return made
+
+
+@pytest.fixture
+def handed_out(monkeypatch):
+    """The segments that came from stored games (True), and those from fresh ones (False)."""
+    by_kind = {True: [], False: []}
+    for kind in (StoredGame, FreshGame):
+        monkeypatch.setattr(kind, "pop_segments", _remembering(kind.pop_segments, by_kind[kind.is_stored]))
+    return by_kind
+
+
+def _remembering(pop_segments, kept):
+    def popped(game):
+        segments = pop_segments(game)
+        kept.extend(segments)
+        return segments
+
+    return popped
 
 
 SAMPLED = ("search.num_sampled_actions=4", "reanalyse.fraction=0.5", "acting.games=6")
 
 
-def test_only_stored_games_have_their_action_injected(searches):
+def test_only_stored_games_have_their_action_injected(searches, handed_out):
     episodes = [stored_episode(action=[0.75, -0.25], spaces=VECTORS)]
     model = LookUpModel(gaussian([0, 0], [0.1, 0.1]))
-    player = made_player(made_config(*SAMPLED), model, lambda: Counter(spaces=VECTORS), episodes, VECTORS)
-    segments = []
+    player = made_player(made_config(*SAMPLED), model, lambda: Counter(spaces=VECTORS), episodes)
     for _ in range(20):
         player.games = player.games or player._filled([None] * 6)
         is_stored = [game.is_stored for game in player.games]
-        segments += player.advance(1.0).segments
+        player.advance(1.0)
         np.testing.assert_array_equal(searches[-1]["inject"], is_stored)
         injected = searches[-1]["injected_actions"]
         assert injected.shape == (6, 2)
         assert all((action == 0).all() for action, stored in zip(injected, is_stored, strict=True) if not stored)
-    assert {segment.stored for segment in segments} == {True, False}
-    for segment in segments:
+    from_the_data = [segment for segment in handed_out[True] if segment.observations[0, 0] == 0]
+    assert from_the_data and handed_out[False]
+    for segment in from_the_data:
+        assert (segment.actions == np.float32([0.75, -0.25])).all()
+        # Five standard deviations away, so it is not drawn: it is there because it was injected.
+        taken = segment.actions[: len(segment), None]
+        assert (segment.search_actions == taken).all(axis=2).any(axis=1).all()
+    for segment in handed_out[False]:
         taken = segment.actions[: len(segment), None]
         there = (segment.search_actions == taken).all(axis=2) & (segment.search_policy > 0)
-        if segment.stored and segment.observations[0, 0] == 0:
-            assert (segment.actions == np.float32([0.75, -0.25])).all()
-            # Five standard deviations away, so it is not drawn: it is there because it was injected.
-            assert (segment.search_actions == taken).all(axis=2).any(axis=1).all()
-        elif not segment.stored:
-            assert there.any(axis=1).all()  # a fresh game can only take what was searched
+        assert there.any(axis=1).all()  # a fresh game can only take what was searched
 
 
 def test_nothing_is_injected_where_all_actions_are_candidates_or_nobody_asks_for_it(searches):
@@ -246,7 +259,7 @@ def test_discrete_actions_are_injected_where_they_are_sampled(searches):
 def test_a_stored_action_a_rounding_error_outside_the_bounds_can_be_injected():
     episodes = [stored_episode(action=[1.000005, -1.0], spaces=VECTORS)]
     config = made_config("search.num_sampled_actions=4", "reanalyse.fraction=1")
-    player = made_player(config, LookUpModel(gaussian([0, 0], [0.1, 0.1])), episodes=episodes, spaces=VECTORS)
+    player = made_player(config, LookUpModel(gaussian([0, 0], [0.1, 0.1])), episodes=episodes)
     segments, _ = play(player, 10)
     assert segments and np.abs(segments[0].search_actions).max() <= 1
 
@@ -255,14 +268,14 @@ def test_a_stored_action_a_rounding_error_outside_the_bounds_can_be_injected():
 
 
 def test_stacked_frames_are_the_same_in_fresh_games_stored_games_and_the_replay():
-    frames, stacked = Spaces((6, 5, 1), 3, observation_dtype="uint8"), Spaces((6, 5, 2), 3, observation_dtype="uint8")
+    frames = Spaces((6, 5, 1), 3, observation_dtype="uint8")
     settings = (
         *("network.frame_stack=2", "replay.segment_length=2", "learning.unroll_steps=1"),
         "replay.uniform_share=1",
     )
     config = made_config(*settings)
     model = LookUpModel(preferring(2, 1.0))
-    player = made_player(config, model, lambda: make("catch", rows=6), spaces=stacked)
+    player = made_player(config, model, lambda: make("catch", rows=6))
     segments, (episode,) = play(player, 5)
     seen = np.concatenate(model.seen)  # what the network saw at the five positions
     assert seen.shape == (5, 6, 5, 2) and seen.dtype == np.uint8
@@ -273,7 +286,7 @@ def test_stacked_frames_are_the_same_in_fresh_games_stored_games_and_the_replay(
 
     replayed = LookUpModel(preferring(0))
     offline = made_config(*settings, "reanalyse.fraction=1")
-    play(made_player(offline, replayed, episodes=[episode], spaces=stacked), 30)
+    play(made_player(offline, replayed, episodes=[episode]), 30)
     by_ball = {int(np.argmax(picture[..., 1].any(axis=1))): picture for picture in seen}
     assert len(by_ball) == 5
     for picture in np.concatenate(replayed.seen):
@@ -312,15 +325,16 @@ class Forbidding(gymnasium.Env):
         return np.array([0, self.steps], np.float32), {"action_mask": np.int8(np.arange(3) != self.steps % 3)}
 
 
-def test_a_fresh_game_takes_legal_actions_only():
+def test_a_fresh_game_takes_legal_actions_only(handed_out):
     config = made_config("acting.games=8", "reanalyse.fraction=0.5", "replay.segment_length=9")
     player = made_player(config, LookUpModel(preferring(0, 1.0)), lambda: make(Forbidding()))
-    segments, episodes = play(player, 60)
-    assert episodes and {segment.stored for segment in segments} == {True, False}
-    for segment in segments:
-        policy = segment.search_policy[np.arange(9), segment.observations[:9, 1].astype(int) % 3]
-        # Which actions were legal is not stored: a stored game searches all of them.
-        assert (policy > 0).any() if segment.stored else (policy == 0).all()
+    _, episodes = play(player, 60)
+    assert episodes and handed_out[True] and handed_out[False]
+    for stored, segments in handed_out.items():
+        for segment in segments:
+            policy = segment.search_policy[np.arange(9), segment.observations[:9, 1].astype(int) % 3]
+            # Which actions were legal is not stored: a stored game searches all of them.
+            assert (policy > 0).any() if stored else (policy == 0).all()
 
 
 # The reanalyse fraction, temperatures
@@ -334,10 +348,10 @@ def test_the_share_of_stored_positions_is_the_reanalyse_fraction(fraction):
     for _ in range(600):
         player.advance(1.0)
         stored += sum(game.is_stored for game in player.games)
-    positions = player.fraction.positions
-    assert positions[True] + positions[False] == 8 * 600
-    assert positions[True] / (8 * 600) == pytest.approx(fraction, abs=0.02)
-    assert stored == pytest.approx(positions[True], abs=8)  # the games of the first round instead of the last
+    searched = player.fraction.stored_positions
+    assert searched + player.fraction.fresh_positions == 8 * 600
+    assert searched / (8 * 600) == pytest.approx(fraction, abs=0.02)
+    assert stored == pytest.approx(searched, abs=8)  # the games of the first round instead of the last
 
 
 def test_offline_needs_no_environment_and_online_no_data():
@@ -346,7 +360,7 @@ def test_offline_needs_no_environment_and_online_no_data():
     assert play(offline, 20)[0]
     online = made_player(made_config(), LookUpModel(preferring(0)), episodes=[stored_episode()])
     segments, _ = play(online, 40)
-    assert segments and not any(segment.stored for segment in segments)
+    assert segments and online.fraction.stored_positions == 0
     with pytest.raises(ValueError, match="there is no stored game to play"):
         made_player(made_config("reanalyse.fraction=1"), LookUpModel(preferring(0))).advance(1.0)
 
@@ -365,7 +379,7 @@ def test_temperatures_change_at_the_ends_of_their_schedule():
 def assert_equal_segments(first, second):
     assert len(first) == len(second)
     for one, other in zip(first, second, strict=True):
-        assert (one.ended, one.terminated, one.stored) == (other.ended, other.terminated, other.stored)
+        assert (one.ended, one.terminated) == (other.ended, other.terminated)
         for name in ("observations", "actions", "rewards", "search_policy", "search_value", "priorities"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
         if one.search_actions is not None:
@@ -380,7 +394,7 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
 
     def new_player(seed):
         model = LookUpModel(policy, step_as_value)
-        return made_player(config, model, lambda: Counter((13, 17), spaces=spaces), spaces=spaces, seed=seed)
+        return made_player(config, model, lambda: Counter((13, 17), spaces=spaces), seed=seed)
 
     first, second = new_player(0), new_player(1)
     play(first, 31)
@@ -395,7 +409,7 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
     again = play(second, 40)
     assert_equal_segments(expected[0], again[0])
     assert [episode.source for episode in expected[1]] == [episode.source for episode in again[1]]
-    assert first.fraction.positions == second.fraction.positions and first.fraction.games == second.fraction.games
+    assert vars(first.fraction) == vars(second.fraction)
 
 
 @pytest.mark.parametrize("only_rewards", [False, True])

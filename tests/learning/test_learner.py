@@ -70,6 +70,11 @@ def three_rows(**given):
     return made_batch(rewards, left, terminated, **given)
 
 
+def learn(learner, batch):
+    """One step from the batch, with the targets of the moment."""
+    return learner.step(batch, learner.targets(batch))
+
+
 def weights_of(learner):
     return {name: array.copy() for name, array in learner.network.read_weights().items()}
 
@@ -89,8 +94,8 @@ def test_a_row_of_weight_zero_might_as_well_not_be_there(learners):
     other_row = {name: array.copy() for name, array in batch._asdict().items()}
     for array in (other_row["rewards"], other_row["observations"], other_row["search_policy"]):
         array[1] = 0.3
-    metrics, _ = first.step(first.prepare(batch))
-    other, _ = second.step(second.prepare(batch._replace(**other_row)))
+    metrics, _ = learn(first, batch)
+    other, _ = learn(second, batch._replace(**other_row))
     assert metrics["value_loss"] != other["value_loss"]  # the row is another one
     assert metrics["loss"] == pytest.approx(other["loss"], rel=1e-5)
     assert metrics["gradient_norm"] == pytest.approx(other["gradient_norm"], rel=1e-4)
@@ -102,16 +107,16 @@ def test_the_loss_is_the_mean_of_the_weighted_rows(learner):
     state = learner.state()
     for row in range(3):
         learner.restore(state)
-        each.append(learner.step(learner.prepare(three_rows(weights=3.0 * np.eye(3)[row])))[0]["loss"])
+        each.append(learn(learner, three_rows(weights=3.0 * np.eye(3)[row]))[0]["loss"])
     learner.restore(state)
-    metrics, _ = learner.step(learner.prepare(three_rows(weights=[0.5, 1.0, 2.0])))
+    metrics, _ = learn(learner, three_rows(weights=[0.5, 1.0, 2.0]))
     assert metrics["loss"] == pytest.approx(np.dot(each, [0.5, 1.0, 2.0]) / 3, rel=1e-5)
 
 
 def test_the_gradient_grows_with_the_weights(learners):
     once, twice = learners
-    one, _ = once.step(once.prepare(three_rows()))
-    two, _ = twice.step(twice.prepare(three_rows(weights=[2, 2, 2])))
+    one, _ = learn(once, three_rows())
+    two, _ = learn(twice, three_rows(weights=[2, 2, 2]))
     assert two["gradient_norm"] == pytest.approx(2 * one["gradient_norm"], rel=1e-4)
     assert two["loss"] == pytest.approx(2 * one["loss"], rel=1e-5)
     assert two["value_loss"] == pytest.approx(one["value_loss"], rel=1e-5)  # the parts are reported as they are
@@ -124,9 +129,9 @@ def test_kernels_shrink_by_the_weight_decay_times_the_cosine_and_nothing_else_do
     learner = made_learner("learning.weight_decay=0.1", "learning.training_steps=10")
     batch = three_rows(weights=[0, 0, 0])  # no gradient at all
     before = weights_of(learner)
-    lesson, factor = learner.prepare(batch), 1.0
+    targets, factor = learner.targets(batch), 1.0
     for step in range(2):
-        learner.step(lesson)
+        learner.step(batch, targets)
         factor *= 1 - 0.1 * (1 + math.cos(math.pi * step / 10)) / 2
     for name, after in weights_of(learner).items():
         kept = factor if name.endswith("kernel") else 1.0
@@ -140,15 +145,16 @@ def test_weight_decay_does_not_pass_through_the_moments_of_the_gradient(without_
     plain, decayed = made_learner(), made_learner("learning.weight_decay=0.1")
     before = weights_of(plain)
     for learner in (plain, decayed):
-        learner.step(learner.prepare(three_rows()))
+        learn(learner, three_rows())
     name = "dynamics/block_0_layer_0/kernel"
     moved, moved_and_shrunk = (weights_of(learner)[name] - before[name] for learner in (plain, decayed))
     np.testing.assert_allclose(moved_and_shrunk, moved - 0.1 * before[name], atol=1e-6)
 
 
 def test_learning_one_batch_again_and_again_lowers_every_loss(learner):
-    lesson = learner.prepare(three_rows())
-    metrics = [learner.step(lesson)[0] for _ in range(60)]
+    batch = three_rows()
+    targets = learner.targets(batch)
+    metrics = [learner.step(batch, targets)[0] for _ in range(60)]
     assert tuple(metrics[0]) == METRICS
     for name in ("loss", "policy_loss", "value_loss", "reward_loss"):
         assert metrics[-1][name] < 0.9 * metrics[0][name], name
@@ -159,12 +165,12 @@ def test_learning_one_batch_again_and_again_lowers_every_loss(learner):
 
 def test_the_target_network_follows_every_period_and_only_then(learner):
     batch = three_rows()
-    lesson = learner.prepare(batch)
+    targets = learner.targets(batch)
     first = learner.target_values(batch.bootstrap_observations)
-    learner.step(lesson)
+    learner.step(batch, targets)
     learner.refresh_target()
     np.testing.assert_array_equal(learner.target_values(batch.bootstrap_observations), first)
-    learner.step(lesson)
+    learner.step(batch, targets)
     np.testing.assert_array_equal(learner.target_values(batch.bootstrap_observations), first)
     learner.refresh_target()
     flat = batch.bootstrap_observations.reshape(-1, 2)
@@ -175,12 +181,12 @@ def test_the_target_network_follows_every_period_and_only_then(learner):
 
 def test_targets_are_made_with_the_target_network_and_a_step_leaves_it_alone(learner):
     batch = three_rows()
-    before = learner.prepare(batch).targets
+    before = learner.targets(batch)
     target = [variable.numpy() for variable in learner.target_network.trainable_variables]
-    learner.step(learner.prepare(batch))
+    learn(learner, batch)
     for variable, array in zip(learner.target_network.trainable_variables, target, strict=True):
         np.testing.assert_array_equal(variable.numpy(), array)
-    for name, array in learner.prepare(batch).targets._asdict().items():
+    for name, array in learner.targets(batch)._asdict().items():
         np.testing.assert_array_equal(array, getattr(before, name), err_msg=name)
     # 1 + 2 / 2 + V / 4, two steps later, by the target network.
     value = learner.target_values(batch.bootstrap_observations)[0, 0]
@@ -192,9 +198,9 @@ def test_targets_are_made_with_the_target_network_and_a_step_leaves_it_alone(lea
 
 def test_priorities_are_the_distance_of_search_value_and_target_row_by_row(learner):
     batch = three_rows(search_value=[[10, 0, 0], [20, 0, 0], [-30, 0, 0]])
-    lesson = learner.prepare(batch)
-    _, priorities = learner.step(lesson)
-    np.testing.assert_allclose(priorities, np.abs([10, 20, -30] - lesson.targets.values[:, 0]), rtol=1e-6)
+    targets = learner.targets(batch)
+    _, priorities = learner.step(batch, targets)
+    np.testing.assert_allclose(priorities, np.abs([10, 20, -30] - targets.values[:, 0]), rtol=1e-6)
     assert priorities[1] == pytest.approx(20 - 0.5)  # a terminal end: z is the one reward
 
 
@@ -202,7 +208,7 @@ def test_with_td_0_priorities_are_the_distance_of_search_value_and_prediction(wi
     learner = made_learner("learning.td_steps=0")
     batch = three_rows(td_steps=0, search_value=[[10, 0, 0], [20, 0, 0], [-30, 0, 0]])
     predicted = scalar_from_logits(learner.network.initial(batch.observations).value).numpy()  # before the step
-    _, priorities = learner.step(learner.prepare(batch))
+    _, priorities = learn(learner, batch)
     assert np.ptp(predicted) > 1e-3
     np.testing.assert_allclose(priorities, np.abs([10, 20, -30] - predicted), rtol=1e-4)
 
@@ -228,8 +234,8 @@ def test_priorities_come_back_to_the_positions_they_belong_to(without_graphs):
             )
         )
     batch = replay.sample(64, rng)
-    lesson = learner.prepare(batch)
-    _, priorities = learner.step(lesson)
+    targets = learner.targets(batch)
+    _, priorities = learner.step(batch, targets)
     replay.update(batch.positions, priorities)
     kept = replay.state()["priorities_to_the_alpha"]
     expected = np.full(10, 777.0)
@@ -251,9 +257,9 @@ def test_without_unrolling_the_action_values_are_learned_and_the_dynamics_is_lef
     learner = made_learner(*settings, "learning.training_steps=400", network=head)
     batch = made_batch([[2.0], [-1.0]], [1, 1], [True, True], 0, 1, actions=[[2], [0]])
     before = weights_of(learner)
-    lesson = learner.prepare(batch)
+    targets = learner.targets(batch)
     for _ in range(150):
-        metrics, _ = learner.step(lesson)
+        metrics, _ = learner.step(batch, targets)
     assert metrics["reward_loss"] == 0
     for name, after in weights_of(learner).items():
         assert (after == before[name]).all() == name.startswith("dynamics"), name
@@ -302,7 +308,7 @@ def test_the_behaviour_term_is_part_of_the_policy_loss(without_graphs):
             counted.append((row, k))
             expected -= 0.2 * float(likelihoods[row, k, batch.actions[row, k]]) / 3 / (2 if k else 1)
     assert {k for _, k in counted} == {0, 1, 2} and (2, 1) not in counted  # -1 is the reward there
-    without, metrics = (learner.step(learner.prepare(batch))[0] for learner in (plain, behaving))
+    without, metrics = (learn(learner, batch)[0] for learner in (plain, behaving))
     assert metrics["policy_loss"] == pytest.approx(without["policy_loss"] + expected, rel=1e-5)
     assert metrics["loss"] == pytest.approx(without["loss"] + expected, rel=1e-5)
     assert metrics["value_loss"] == without["value_loss"] and tuple(metrics) == METRICS
@@ -310,8 +316,8 @@ def test_the_behaviour_term_is_part_of_the_policy_loss(without_graphs):
 
 def test_the_consistency_loss_is_reported_and_part_of_the_loss(without_graphs):
     plain, consistent = made_learner(), made_learner("learning.consistency_loss_scale=3")
-    without, _ = plain.step(plain.prepare(three_rows()))
-    metrics, _ = consistent.step(consistent.prepare(three_rows()))
+    without, _ = learn(plain, three_rows())
+    metrics, _ = learn(consistent, three_rows())
     assert tuple(metrics) == (*METRICS, "consistency_loss")
     assert 0 < metrics["consistency_loss"] < 4
     assert metrics["loss"] == pytest.approx(without["loss"] + 3 * metrics["consistency_loss"], rel=1e-5)
@@ -320,20 +326,21 @@ def test_the_consistency_loss_is_reported_and_part_of_the_loss(without_graphs):
 
 def test_rows_of_weight_zero_have_no_say_in_consistency_either(without_graphs):
     learner = made_learner("learning.consistency_loss_scale=3")
-    metrics, _ = learner.step(learner.prepare(three_rows(weights=[0, 0, 0])))
+    metrics, _ = learn(learner, three_rows(weights=[0, 0, 0]))
     assert metrics["consistency_loss"] > 0 and metrics["loss"] == metrics["gradient_norm"] == 0
 
 
 def test_learning_one_batch_again_and_again_makes_the_hidden_states_consistent():
     learner = made_learner("learning.consistency_loss_scale=2")
-    lesson = learner.prepare(three_rows())
-    first, *_, last = [learner.step(lesson)[0]["consistency_loss"] for _ in range(60)]
+    batch = three_rows()
+    targets = learner.targets(batch)
+    first, *_, last = [learner.step(batch, targets)[0]["consistency_loss"] for _ in range(60)]
     assert last < 0.5 * first
 
 
 def test_the_reported_length_of_the_gradient_is_that_before_it_is_limited(without_graphs):
     plain, limited = made_learner(), made_learner("learning.max_gradient_norm=0.01")
-    norms = [learner.step(learner.prepare(three_rows()))[0]["gradient_norm"] for learner in (plain, limited)]
+    norms = [learn(learner, three_rows())[0]["gradient_norm"] for learner in (plain, limited)]
     assert norms[0] == norms[1] > 0.1
     np.testing.assert_allclose(limited.optimiser.mean, plain.optimiser.mean * (0.01 / norms[0]), rtol=1e-4, atol=1e-9)
 
@@ -344,7 +351,7 @@ def test_averaged_weights_follow_their_recursion(without_graphs, share):
     assert learner.evaluated_network is learner.network  # before the first step there is nothing to average
     seen = []
     for _ in range(3):
-        learner.step(learner.prepare(three_rows()))
+        learn(learner, three_rows())
         seen.append(weights_of(learner))
         averaged = learner.evaluated_network.read_weights()
         # Step i of n counts d^(n - i): for 1/2 and three steps 1/7, 2/7 and 4/7.
@@ -358,7 +365,7 @@ def test_averaged_weights_follow_their_recursion(without_graphs, share):
 def test_averaged_weights_change_nothing_in_what_is_learned(learner, without_graphs):
     averaging = made_learner("learning.weight_average=0.9")
     for _ in range(3):
-        rows = [one.step(one.prepare(three_rows())) for one in (learner, averaging)]
+        rows = [learn(one, three_rows()) for one in (learner, averaging)]
         assert rows[0][0] == pytest.approx(rows[1][0], rel=1e-6)
         for one in (learner, averaging):
             one.refresh_target()
@@ -370,10 +377,10 @@ def test_a_restored_learner_has_its_averaged_weights_again():
     first, second = (made_learner(*OPTIONS, network=SMOOTH) for _ in range(2))
     batch = three_rows()
     for _ in range(2):
-        first.step(first.prepare(batch))
+        learn(first, batch)
     second.restore({name: array.copy() for name, array in first.state().items()})
     for _ in range(2):
-        rows = [learner.step(learner.prepare(batch)) for learner in (first, second)]
+        rows = [learn(learner, batch) for learner in (first, second)]
         assert rows[0][0] == rows[1][0]
     assert_equal_weights(*(learner.evaluated_network.read_weights() for learner in (first, second)))
     assert_equal_weights(*(weights_of(learner) for learner in (first, second)))
@@ -384,14 +391,15 @@ def test_a_restored_learner_has_its_averaged_weights_again():
 def test_every_option_goes_with_every_head_and_policy_loss(without_graphs, policy_loss, scalar_head):
     head = dataclasses.replace(SMOOTH, scalar_head=scalar_head, action_value_head=True)
     learner = made_learner(*OPTIONS, f"learning.policy_loss={policy_loss}", network=head)
-    lesson = learner.prepare(three_rows())
-    values = learner.target_values(lesson.batch.bootstrap_observations)
-    logits = learner.target_network.initial(lesson.batch.bootstrap_observations[:, 0]).value
+    batch = three_rows()
+    targets = learner.targets(batch)
+    values = learner.target_values(batch.bootstrap_observations)
+    logits = learner.target_network.initial(batch.bootstrap_observations[:, 0]).value
     np.testing.assert_allclose(values[:, 0], scalar_from_logits(logits, 4), rtol=1e-4, atol=1e-5)
-    metrics = [learner.step(lesson)[0] for _ in range(12)]
+    metrics = [learner.step(batch, targets)[0] for _ in range(12)]
     assert metrics[-1]["loss"] < metrics[0]["loss"]
-    predicted = scalar_from_logits(learner.network.initial(lesson.batch.observations).value, 4)
-    assert learner.step(lesson)[0]["value"] == pytest.approx(np.mean(predicted), rel=1e-4)
+    predicted = scalar_from_logits(learner.network.initial(batch.observations).value, 4)
+    assert learner.step(batch, targets)[0]["value"] == pytest.approx(np.mean(predicted), rel=1e-4)
 
 
 # Going on later, and going wrong
@@ -400,14 +408,14 @@ def test_every_option_goes_with_every_head_and_policy_loss(without_graphs, polic
 def test_a_restored_learner_goes_on_as_if_nothing_had_happened(learners):
     first, second = learners
     batch = three_rows()
-    second.step(second.prepare(three_rows(weights=[1, 2, 3])))  # whatever it did before
+    learn(second, three_rows(weights=[1, 2, 3]))  # whatever it did before
     for _ in range(3):
-        first.step(first.prepare(batch))
+        learn(first, batch)
     state = {name: array.copy() for name, array in first.state().items()}
     second.restore(state)
     assert second.steps == 3
     for _ in range(3):
-        rows = [learner.step(learner.prepare(batch)) for learner in (first, second)]
+        rows = [learn(learner, batch) for learner in (first, second)]
         assert rows[0][0] == rows[1][0]
         np.testing.assert_array_equal(rows[0][1], rows[1][1])
     assert_equal_weights(weights_of(first), weights_of(second))
@@ -418,7 +426,7 @@ def test_the_state_holds_the_target_network_of_the_moment(learners):
     first, second = learners
     batch = three_rows()
     for _ in range(3):
-        first.step(first.prepare(batch))
+        learn(first, batch)
         first.refresh_target()
     second.restore(first.state())
     expected = first.target_values(batch.bootstrap_observations)
@@ -429,8 +437,8 @@ def test_the_state_holds_the_target_network_of_the_moment(learners):
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(learner):
     good, bad = three_rows(), made_batch([[1, float("nan")], [1], [1]], [2, 1, 1], [False, False, True])
-    learner.step(learner.prepare(good))
-    lesson = learner.prepare(bad)
+    learn(learner, good)
+    targets = learner.targets(bad)
     with pytest.raises(Diverged, match="learner step 2 is not finite") as raised:
-        learner.step(lesson)
-    assert raised.value.step == 2 and raised.value.lesson is lesson
+        learner.step(bad, targets)
+    assert raised.value.step == 2 and raised.value.batch is bad and raised.value.targets is targets

@@ -11,8 +11,10 @@ from made_batches import made_batch, made_config, value_of_position
 
 from mzu.config import Config, LearningConfig, ReplayConfig
 from mzu.environments.spaces import Spaces
+from mzu.episodes.episode import Episode
+from mzu.games.piece import piece_of
+from mzu.games.stored_game import StoredGame
 from mzu.learning.targets import advantages, crr_weights, make_targets
-from mzu.replay.pieces import cut_piece, finish_piece, tail_length
 from mzu.replay.replay import Replay
 from mzu.replay.returns import n_step_returns, n_step_returns_by_definition
 
@@ -90,15 +92,15 @@ def test_rewards_and_values_of_a_played_chain_stand_where_they_happened(terminat
     steps, unroll_steps, td_steps = 7, 2, 3
     rewards = 10.0 ** np.arange(steps)
     states = np.arange(steps + 1, dtype=np.float32)[:, None]
+    end = {"terminated": True} if terminated else {"truncated": True}
+    episode = Episode(states, np.zeros(steps, np.int32), np.float32(rewards), **end)
     kept = ReplayConfig(capacity=4, segment_length=4)
     replay = Replay(kept, Spaces((1,), 2), unroll_steps=2, td_steps=3, candidates=2, sampled=False)
     for start, stop in ((0, 4), (4, 7)):
-        piece = cut_piece(
-            states, np.zeros(steps, np.int32), np.float32(rewards), start, stop, tail_length(config.learning), 1,
-            ended=True, terminated=terminated,
-        )  # fmt: skip
-        length = stop - start
-        replay.add(finish_piece(piece, np.full((length, 2), 0.5), None, np.zeros(length), np.ones(length), stored=True))
+        game = StoredGame(piece_of(episode, start, stop, config), config)
+        while not game.finished:
+            game.take(0, np.full(2, 0.5), None, 0.0, 0.0)
+        replay.add(*game.pop_segments())
     batch = replay.sample(200, np.random.default_rng(0))
     targets = make_targets(batch, config, lambda observations: 1e7 * (observations[..., 0] + 1))
     seen = set()

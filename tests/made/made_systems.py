@@ -16,10 +16,9 @@ from mzu.explain.toy import played
 from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.model import TabularModel
 from mzu.networks.network import build_network
-from mzu.replay.pieces import finish_piece
+from mzu.replay.replay import new_replay
 from mzu.replay.segment import split_lengths
-from mzu.training.problem import network_spaces
-from mzu.training.trainer import new_replay
+from mzu.training.inputs import network_spaces
 
 TINY = (
     "network.width=8",
@@ -76,7 +75,7 @@ def made_system(kind: str, *settings: str) -> System:
 
     episodes = [_episode(frames, rng, *end) for end in ENDS]
     system = System(kind, config, spaces, frames, episodes, model, target_values, network=network, steps=30)
-    return played(system) if system.searches else _without_search(system)
+    return played(system) if config.searches else _without_search(system)
 
 
 def positions(system: System) -> list[tuple[int, int]]:
@@ -86,11 +85,13 @@ def positions(system: System) -> list[tuple[int, int]]:
 
 def _without_search(system: System) -> System:
     """The system with a replay of its episodes, whose positions nobody searched."""
-    replay = new_replay(system.config, system)
+    replay = new_replay(system.config, system.frame_spaces)
     for number, episode in enumerate(system.episodes):
-        for start, stop in split_lengths(len(episode), system.config.replay.segment_length):
-            nothing = np.zeros(stop - start, np.float32)
-            replay.add(finish_piece(system.piece(number, start)[0], None, None, nothing, nothing + 1, stored=True))
+        for start, _ in split_lengths(len(episode), system.config.replay.segment_length):
+            game = system.game(number, start)
+            while not game.finished:
+                game.take(None, None, None, 0.0, 0.0)
+            replay.add(*game.pop_segments())
     return dataclasses.replace(system, replay=replay)
 
 

@@ -62,7 +62,7 @@ def test_online_never_plays_a_stored_game_and_offline_never_a_fresh_one():
     for fraction in (0.0, 1.0):
         controller, shares = simulate(fraction, LENGTHS["20"], positions=10_000)
         assert (shares == fraction).all()
-        assert controller.games[fraction == 0.0] == 0
+        assert (controller.stored_games if fraction == 0 else controller.fresh_games) == 0
 
 
 def test_where_nothing_is_stored_the_game_is_fresh_and_offline_an_error():
@@ -86,7 +86,8 @@ def test_a_free_place_goes_to_the_kind_that_has_too_few():
     # Half a place is left over; both kinds of games count as equally long at first.
     assert controller.chance(places=6, stored_elsewhere=1) == pytest.approx(0.5)
     # A place for both kinds alike, but fresh games have been four times as long: a chance of 4 : 1.
-    controller.games, controller.positions = {True: 4, False: 3}, {True: 40, False: 120}
+    controller.stored_games, controller.fresh_games = 4, 3
+    controller.count(stored=40, fresh=120)
     assert controller.actual == 0.25
     assert controller.chance(places=6, stored_elsewhere=1) == pytest.approx(0.8)
 
@@ -94,7 +95,7 @@ def test_a_free_place_goes_to_the_kind_that_has_too_few():
 def test_too_small_a_share_is_made_up_for():
     controller = FractionController(0.5)
     assert controller.actual == 0.5 and controller.missing == 0
-    controller.games = {True: 10, False: 10}
+    controller.stored_games = controller.fresh_games = 10
     controller.count(stored=480, fresh=520)
     assert controller.actual == 0.48 and controller.missing == pytest.approx(20)
     # Games are up to 52 positions long: 8 places, half of them and 20 / 52 of one more.
@@ -110,5 +111,5 @@ def test_a_restored_controller_goes_on_where_it_was():
     first, _ = simulate(0.3, LENGTHS["20"], positions=5_000)
     second = FractionController(0.3)
     second.restore({name: array.copy() for name, array in first.state().items()})
-    assert second.actual == first.actual and second.games == first.games
+    assert second.actual == first.actual and vars(second) == vars(first)
     assert second.chance(7, 2) == first.chance(7, 2)

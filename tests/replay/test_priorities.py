@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mzu.replay.priorities import Priorities, find_by_definition
+from mzu.replay.priorities import Priorities, find_by_definition, position_priority
 
 EXAMPLES = 30 if os.environ.get("NUMBA_DISABLE_JIT") else 200
+
+
+def test_a_priority_is_the_distance_of_search_value_and_target_or_of_prediction_where_they_are_one():
+    search_value, target, prediction = np.float32([1, -2]), np.float32([4, -2.5]), np.float32([1.25, 0])
+    assert position_priority(search_value, target, prediction, td_steps=5).tolist() == [3, 0.5]
+    assert position_priority(search_value, search_value, prediction, td_steps=0).tolist() == [0.25, 2]
 
 
 def tree_of(values):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mzu.config import ReplayConfig
 from mzu.environments.spaces import Spaces
 from mzu.replay.replay import Replay
-from mzu.replay.segment import Segment, split_lengths
+from mzu.replay.segment import Segment, split_lengths, stretch_at, tail_length
 
 STATES = Spaces((2,), 3)
 IMAGES = Spaces((2, 3, 2), 3, observation_dtype="uint8")
@@ -619,7 +619,7 @@ def test_a_segment_is_read_only_and_the_callers_array_is_not():
     with pytest.raises(ValueError, match="read-only"):
         segment.rewards[0] = 1
     rewards[0] = 1
-    assert len(segment) == 3 and segment.tail == TAIL and segment.frames_before == 0 and segment.stored
+    assert len(segment) == 3 and segment.tail == TAIL and segment.frames_before == 0
 
 
 @pytest.mark.parametrize(
@@ -628,6 +628,8 @@ def test_a_segment_is_read_only_and_the_callers_array_is_not():
 )
 def test_an_episode_is_split_on_an_even_grid(steps, pieces):
     assert split_lengths(steps, 3) == pieces
+    for start, stop in pieces:
+        assert {stretch_at(step, steps, 3) for step in range(start, stop)} == {(start, stop)}
 
 
 def test_pieces_need_a_length():
@@ -713,3 +715,9 @@ def test_the_parts_of_a_priority_by_hand():
     assert weights == pytest.approx([1 / (4 * expected["probability"])])
     replay.update(np.array([9]), np.array([0.5]))
     assert replay.priority(9)["to_the_alpha"] == pytest.approx(0.25) and replay.priority(9)["total"] == 10.25
+
+
+def test_a_tail_is_as_long_as_targets_look_ahead():
+    assert tail_length(unroll_steps=5, td_steps=5) == 10
+    assert tail_length(unroll_steps=5, td_steps=0) == 6  # the reward of the last unrolled step
+    assert tail_length(unroll_steps=0, td_steps=1) == 1

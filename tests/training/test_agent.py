@@ -60,8 +60,8 @@ def test_an_agent_acts_by_the_most_visited_action_of_its_search(trainer, observa
 
 def test_an_agent_takes_only_legal_actions(trainer, observation):
     agent = mzu.load(trainer)
-    for only in range(trainer.problem.spaces.num_actions):
-        legal = np.arange(trainer.problem.spaces.num_actions) == only
+    for only in range(trainer.inputs.spaces.num_actions):
+        legal = np.arange(trainer.inputs.spaces.num_actions) == only
         assert {agent.act(observation, select, legal) for select in ("search", "policy", "value")} == {only}
 
 

@@ -15,7 +15,7 @@ from mzu.environments.environment import random_action
 from mzu.environments.make import make
 from mzu.episodes.episode import Episode
 from mzu.networks.keras_model import KerasModel
-from mzu.training.problem import Problem
+from mzu.training.inputs import RunInputs
 from mzu.training.trainer import Trainer
 
 SMALL = (
@@ -27,10 +27,10 @@ SMALL = (
 ONLINE = (*SMALL, "reanalyse.fraction=0")
 
 
-def trained(*settings, problem=None):
+def trained(*settings, inputs=None):
     """-> mean returns of 20 episodes (by search, by policy) after training."""
     config = Config().override(*settings)
-    trainer = Trainer(config, problem and problem(config))
+    trainer = Trainer(config, inputs and inputs(config))
     try:
         trainer.run()
         return trainer.evaluate(20, "search").mean, trainer.evaluate(20, "policy").mean
@@ -85,13 +85,13 @@ def random_episodes(count):
 
 @pytest.mark.parametrize(("policy_loss", "learns"), [("reanalyse", True), ("behaviour_cloning", False)])
 def test_from_the_data_of_a_random_player_the_right_actions_are_learned_but_not_cloned(policy_loss, learns):
-    def problem(config):
+    def inputs(config):
         spaces = make("identity").spaces
-        return Problem(config, spaces, spaces, list(random_episodes(200)))
+        return RunInputs(config, spaces, spaces, list(random_episodes(200)))
 
     by_search, by_policy = trained(
         *SMALL, "environment=identity", "reanalyse.fraction=1", f"learning.policy_loss={policy_loss}",
-        "search.num_simulations=16", "acting.positions_per_step=16", "learning.training_steps=300", problem=problem,
+        "search.num_simulations=16", "acting.positions_per_step=16", "learning.training_steps=300", inputs=inputs,
     )  # fmt: skip
     if learns:
         assert by_search > 9.5 and by_policy > 9.5

@@ -10,7 +10,7 @@ from mzu.episodes.embedded import RECIPES
 from mzu.learning.learner import check_possible
 from mzu.presets import DEFAULT, PRESETS, default_config, preset
 from mzu.replay.segment import split_lengths
-from mzu.training.problem import check_config
+from mzu.training.inputs import check_config
 
 
 def test_the_papers_atari_settings():

@@ -15,7 +15,7 @@ from made_runs import ONLINE, OPTIONS, TINY, assert_same_state, tiny_config, tra
 
 from mzu.config import Config
 from mzu.episodes.readers.npz import read_npz, write_npz
-from mzu.training.problem import load_problem
+from mzu.training.inputs import load_inputs
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
@@ -242,7 +242,7 @@ def test_unsupported_spaces_are_refused(spaces, sentence):
     gymnasium.register("mzu/Strange-v0", Strange, kwargs=kwargs)
     try:
         with pytest.raises(ValueError, match=sentence):
-            load_problem(Config().override(*ONLINE, "environment=mzu/Strange-v0"))
+            load_inputs(Config().override(*ONLINE, "environment=mzu/Strange-v0"))
     finally:
         del gymnasium.registry["mzu/Strange-v0"]
 
@@ -262,7 +262,7 @@ def test_unsupported_spaces_are_refused(spaces, sentence):
 def test_the_dataset_of_another_environment_is_refused(tmp_path, id, of, sentence):
     data = write_data(tmp_path / "data.npz", of, episodes=1)
     with pytest.raises(ValueError, match=sentence) as error:
-        load_problem(Config().override(*TINY, f"environment={id}", f"data={data}"))
+        load_inputs(Config().override(*TINY, f"environment={id}", f"data={data}"))
     assert "another environment" in str(error.value)
 
 
@@ -278,17 +278,17 @@ def test_data_with_actions_held_for_another_time_are_refused(tmp_path, id, of, h
     data = write_data(tmp_path / "data.npz", of, episodes=2)
     settings = (*TINY, f"data={data}", "reanalyse.fraction=1")
     with pytest.raises(ValueError, match=r"data\.npz, record 0 was recorded with every action held for") as error:
-        load_problem(Config().override(*settings, f"environment={id}"))
+        load_inputs(Config().override(*settings, f"environment={id}"))
     assert f"held for {held}; use --env '{of}', or data that were recorded in {id}" in str(error.value)
-    assert len(load_problem(Config().override(*settings, f"environment={of}")).episodes) == 2
-    assert len(load_problem(Config().override(*settings)).episodes) == 2  # without an environment nothing contradicts
+    assert len(load_inputs(Config().override(*settings, f"environment={of}")).episodes) == 2
+    assert len(load_inputs(Config().override(*settings)).episodes) == 2  # without an environment nothing contradicts
 
 
 def test_data_that_do_not_say_for_how_long_actions_were_held_are_believed(tmp_path):
     episodes = [dataclasses.replace(one, repeat=None) for one in read_npz(write_data(tmp_path / "a.npz", "identity"))]
     write_npz(tmp_path / "b.npz", episodes)
     config = Config().override(*TINY, "environment=identity?repeat=2", f"data={tmp_path / 'b.npz'}")
-    assert len(load_problem(config.override("reanalyse.fraction=1")).episodes) == 5
+    assert len(load_inputs(config.override("reanalyse.fraction=1")).episodes) == 5
 
 
 def test_a_run_plays_with_held_actions_and_goes_on_as_if_nothing_had_happened(tmp_path):
@@ -318,7 +318,7 @@ def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
     )
     try:
         with pytest.raises(ValueError, match=r"has actions 0..5, but mzu/Strange-v0 has 2 \(0..1\); is this the data"):
-            load_problem(Config().override(*TINY, "environment=mzu/Strange-v0", f"data={tmp_path / 'data.npz'}"))
+            load_inputs(Config().override(*TINY, "environment=mzu/Strange-v0", f"data={tmp_path / 'data.npz'}"))
     finally:
         del gymnasium.registry["mzu/Strange-v0"]
 
@@ -342,7 +342,7 @@ def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
 )
 def test_settings_that_contradict_each_other_are_refused(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
-        load_problem(Config().override(*settings))
+        load_inputs(Config().override(*settings))
 
 
 def test_an_environment_that_does_not_repeat_itself_cannot_be_resumed_silently():

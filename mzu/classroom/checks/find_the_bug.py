@@ -8,11 +8,10 @@ import numpy as np
 
 from mzu.classroom.question import Question, WrittenQuestion
 from mzu.config import Config
+from mzu.games.piece import Piece
 from mzu.games.stored_game import StoredGame
-from mzu.replay.pieces import Piece
 from mzu.replay.priorities import Priorities
 from mzu.replay.returns import n_step_returns
-from mzu.replay.trace import SearchTrace
 from mzu.search.reference_candidates import Edge, add_noise
 
 # Reading data ---------------------------------------------------------------------------------------------------------
@@ -198,7 +197,7 @@ def record_step(stored, found):
     frames = np.float32([stored["observation"]] * 2)
     actions, rewards = np.int32([stored["action"]]), np.float32([stored["reward"]])
     piece = Piece(frames, actions, rewards, length=1, ended=True, terminated=False)
-    game = StoredGame(piece, 1, SearchTrace(Config()))
+    game = StoredGame(piece, Config())
     game.take(found["action"], np.float32(found["policy"]), None, found["value"], found["value"])
     (segment,) = game.pop_segments()
     return {

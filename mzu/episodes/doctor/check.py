@@ -13,7 +13,7 @@ from mzu.episodes.dataset import EpisodeDataset, Source, load_episodes
 from mzu.episodes.doctor import findings as find
 from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
 from mzu.episodes.doctor.environment_check import environment_findings, replay_findings
-from mzu.episodes.doctor.findings import Finding
+from mzu.episodes.doctor.findings import DataFinding
 from mzu.episodes.doctor.statistics import JpegTraces, Statistics
 from mzu.episodes.episode import Episode
 
@@ -26,7 +26,7 @@ class Report(NamedTuple):
     name: str
     format: str
     statistics: Statistics
-    findings: list[Finding]
+    findings: list[DataFinding]
     alignment: dict[int, float] | None  # shift of the rewards to how well they agree with what is seen
     skipped: int
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mzu.environments.environment import Environment, random_action
 from mzu.environments.held_actions import HeldActions, held_id, spoken_repeat
-from mzu.episodes.doctor.findings import Finding
+from mzu.episodes.doctor.findings import DataFinding
 from mzu.episodes.doctor.statistics import Statistics
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.rlu_control import ACTION_DIMENSIONS
@@ -20,7 +20,7 @@ _MOST_REPEAT = 10  # held steps that are tried
 _MOST_STEPS = 5000  # in which a time limit is looked for
 
 
-def environment_findings(statistics: Statistics, environment: Environment) -> Iterator[Finding]:
+def environment_findings(statistics: Statistics, environment: Environment) -> Iterator[DataFinding]:
     spaces, name = environment.spaces, environment.id
     shape = statistics.observation_shape
     # Atari's environment shows a stack of frames, datasets hold single ones.
@@ -28,40 +28,40 @@ def environment_findings(statistics: Statistics, environment: Environment) -> It
     if shape != spaces.observation_shape and not stacked:
         what = f"observations have shape {shape}, but {name} shows {spaces.observation_shape}"
         why = "a network for one cannot see the other; keys of the observation may be missing or too many"
-        yield Finding("wrong", what, "all steps", why, "is this the dataset of another environment?")
+        yield DataFinding("wrong", what, "all steps", why, "is this the dataset of another environment?")
     elif str(statistics.observation_dtype) != spaces.observation_dtype:
         what = f"observations are {statistics.observation_dtype}, but {name} shows {spaces.observation_dtype}"
         why = "uint8 images are divided by 255, other numbers are taken as they are"
-        yield Finding("wrong", what, "all steps", why, "store them as the environment shows them")
+        yield DataFinding("wrong", what, "all steps", why, "store them as the environment shows them")
     if statistics.continuous != spaces.continuous:
         kinds = ("continuous", "discrete") if statistics.continuous else ("discrete", "continuous")
         what = f"actions are {kinds[0]}, but {name} takes {kinds[1]} ones"
         advice = "is this the dataset of another environment?"
-        yield Finding("wrong", what, "all steps", "no action of the data could be taken", advice)
+        yield DataFinding("wrong", what, "all steps", "no action of the data could be taken", advice)
     elif statistics.continuous and len(statistics.action_counts) != spaces.num_actions:
         what = f"actions have {len(statistics.action_counts)} dimensions, but {name} has {spaces.num_actions}"
         advice = "is this the dataset of another environment?"
-        yield Finding("wrong", what, "all steps", "no action of the data could be taken", advice)
+        yield DataFinding("wrong", what, "all steps", "no action of the data could be taken", advice)
     elif not statistics.continuous and len(statistics.action_counts) > spaces.num_actions:
         largest = len(statistics.action_counts) - 1
         what = f"action {largest} was taken, but {name} has {spaces.num_actions} actions (0..{spaces.num_actions - 1})"
         advice = "is it another game, or its full action set instead of the minimal one?"
-        yield Finding("wrong", what, "at least one step", "action numbers mean something else in the data", advice)
+        yield DataFinding("wrong", what, "at least one step", "action numbers mean something else in the data", advice)
     elif not statistics.continuous and len(statistics.action_counts) < spaces.num_actions:
         what = f"of the {spaces.num_actions} actions of {name} only 0..{len(statistics.action_counts) - 1} were taken"
         why = "the others cannot be learnt, or the data have another action set"
-        yield Finding("doubtful", what, "all steps", why, "compare the meanings of the action numbers")
+        yield DataFinding("doubtful", what, "all steps", why, "compare the meanings of the action numbers")
     yield from _repeat_findings(statistics, environment)
     yield from _key_findings(environment.unheld)
 
 
-def _repeat_findings(statistics: Statistics, environment: Environment) -> Iterator[Finding]:
+def _repeat_findings(statistics: Statistics, environment: Environment) -> Iterator[DataFinding]:
     """Data that say themselves that they were recorded with actions held for another number of steps."""
     for repeat in statistics.known_repeats:
         if repeat != environment.repeat:
             held, where = spoken_repeat(repeat), f"episode {statistics.repeats[repeat]}"
             what = f"every action was held for {held}, but in {environment.id} it is {environment.repeat}"
-            yield Finding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
+            yield DataFinding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
 
 
 _OTHER_STEPS = "rewards and next observations are those of another number of steps of the world"
@@ -71,7 +71,7 @@ def _use(environment: Environment, repeat: int) -> str:
     return f"use --env '{held_id(environment.id, repeat)}', here and for training"
 
 
-def _key_findings(environment) -> Iterator[Finding]:
+def _key_findings(environment) -> Iterator[DataFinding]:
     """DM Control tasks whose data lack what the environment returns."""
     world, sizes = getattr(environment, "world", None), getattr(environment, "sizes", None)
     task = environment.id.removeprefix("dm_control:").replace("-", "_", 1)
@@ -81,10 +81,10 @@ def _key_findings(environment) -> Iterator[Finding]:
     if missing:
         what = f"the data lack {', '.join(missing)}, which {environment.id} returns"
         why = "an agent trained on the data acts without it"
-        yield Finding("note", what, "all steps", why, "nothing: mzu leaves it out on both sides")
+        yield DataFinding("note", what, "all steps", why, "nothing: mzu leaves it out on both sides")
 
 
-def replay_findings(episodes: list[Episode], environment: Environment) -> Iterator[Finding]:
+def replay_findings(episodes: list[Episode], environment: Environment) -> Iterator[DataFinding]:
     """Take the stored actions again, where the environment begins in the stored state, and compare the rewards."""
     for number, seed in _matching_starts(environment, episodes):
         episode = episodes[number]
@@ -98,7 +98,7 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> Iterat
             if repeat is not None:
                 what = f"{held_id(environment.id, repeat)} gives the rewards of the data, {environment.id} others"
                 where = f"episode {number}, step {step}"
-                yield Finding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
+                yield DataFinding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
                 return
             what = f"{environment.id} gives other rewards for the same actions"
             if differs.any():
@@ -106,17 +106,17 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> Iterat
             else:
                 what = f"{environment.id} ends after {len(rewards)} of {len(episode)} steps for the same actions"
             why = "the data come from another version of the environment, or are misaligned"
-            yield Finding(
+            yield DataFinding(
                 "wrong", what, f"episode {number}, step {step}", why, "find out which environment recorded them"
             )
         else:
             what = f"{environment.id} gives the same rewards for the same actions"
-            yield Finding("note", what, f"episode {number}", "the data are what they say", "nothing")
+            yield DataFinding("note", what, f"episode {number}", "the data are what they say", "nothing")
         return
     yield from _time_limit_findings(episodes, environment)
     what = f"{environment.id} could not be replayed"
     why = "it starts in other states than the data or draws random numbers, so the rewards cannot be compared"
-    yield Finding("note", what, f"the first {len(episodes)} episodes", why, "nothing")
+    yield DataFinding("note", what, f"the first {len(episodes)} episodes", why, "nothing")
 
 
 def _matching_starts(environment, episodes: list[Episode]) -> Iterator[tuple[int, int]]:
@@ -147,7 +147,7 @@ def _agreeing_repeat(world: Environment, episode: Episode, seed: int) -> int | N
     return None
 
 
-def _time_limit_findings(episodes: list[Episode], environment: Environment) -> Iterator[Finding]:
+def _time_limit_findings(episodes: list[Episode], environment: Environment) -> Iterator[DataFinding]:
     """Data that were cut off after another number of steps than the environment, but fit if actions were held."""
     steps = len(episodes[0])
     if not all(episode.truncated and episode.repeat is None and len(episode) == steps for episode in episodes):
@@ -158,7 +158,7 @@ def _time_limit_findings(episodes: list[Episode], environment: Environment) -> I
         other = math.ceil(limit / environment.repeat)
         what = f"episodes are cut off after {steps} steps, those of {environment.id} after {other}"
         where, why = f"the first {len(episodes)} episodes", f"every action seems held for {spoken_repeat(fitting[0])}"
-        yield Finding("doubtful", what, where, why, f"if that is so, {_use(environment, fitting[0])}")
+        yield DataFinding("doubtful", what, where, why, f"if that is so, {_use(environment, fitting[0])}")
 
 
 def _time_limit(world: Environment, most: int) -> int | None:

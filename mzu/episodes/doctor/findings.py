@@ -1,6 +1,6 @@
 """What may be wrong with data, one function for each part of them: faults, ends, actions, observations, rewards.
 
-Each `Finding` says what, where, why it matters and what to do; check.py gathers them. Notebook 09_real_data.
+Each `DataFinding` says what, where, why it matters and what to do; check.py gathers them. Notebook 09_real_data.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from mzu.episodes.readers.faults import MissingFiles
 from mzu.episodes.readers.rlu_control import stored_keys
 
 
-class Finding(NamedTuple):
+class DataFinding(NamedTuple):
     """`severity`: "wrong" (do not train on it), "doubtful" (look at it first) or "note"."""
 
     severity: Literal["wrong", "doubtful", "note"]
@@ -26,42 +26,42 @@ class Finding(NamedTuple):
     advice: str
 
 
-def fault_findings(dataset: EpisodeDataset) -> Iterator[Finding]:
+def fault_findings(dataset: EpisodeDataset) -> Iterator[DataFinding]:
     for fault in dataset.faults:
         place = fault.file if fault.record is None else f"{fault.file}, record {fault.record}"
         what = f"{fault.field}: {fault.what}" if fault.field else fault.what
         if isinstance(fault, MissingFiles):
             why = "the data are only a part of what their name says, so results cannot be compared with others'"
-            yield Finding("doubtful", what, place, why, "fetch the missing files")
+            yield DataFinding("doubtful", what, place, why, "fetch the missing files")
         else:
             why = "the episode cannot be believed and is left out"
-            yield Finding("wrong", what, place, why, "repair or fetch it again, or load with skip_bad (--skip-bad)")
+            yield DataFinding("wrong", what, place, why, "repair or fetch it again, or load with skip_bad (--skip-bad)")
     hidden = dataset.skipped - len(dataset.faults)
     if hidden > 0:
-        yield Finding("wrong", f"{hidden} more faults of this kind", dataset.name, "as above", "as above")
+        yield DataFinding("wrong", f"{hidden} more faults of this kind", dataset.name, "as above", "as above")
 
 
-def form_findings(statistics: Statistics) -> Iterator[Finding]:
+def form_findings(statistics: Statistics) -> Iterator[DataFinding]:
     if statistics.num_episodes == 0:
         why, advice = "there is nothing to learn from", "look at the files; were they written to the end?"
-        yield Finding("wrong", "no episode could be read", "everywhere", why, advice)
+        yield DataFinding("wrong", "no episode could be read", "everywhere", why, advice)
     if len(statistics.forms) > 1:
         (one, first), (other, second) = itertools.islice(statistics.forms.items(), 2)
         what = f"observations and actions are {_form(one)} first, then {_form(other)}"
         advice = "convert the datasets apart from each other"
-        yield Finding("wrong", what, f"episodes {first} and {second}", "one network cannot read both", advice)
+        yield DataFinding("wrong", what, f"episodes {first} and {second}", "one network cannot read both", advice)
 
 
-def repeat_findings(statistics: Statistics) -> Iterator[Finding]:
+def repeat_findings(statistics: Statistics) -> Iterator[DataFinding]:
     if len(statistics.known_repeats) > 1:
         one, other = statistics.known_repeats[:2]
         what = f"every action is held for {spoken_repeat(one)} in some episodes, for {spoken_repeat(other)} in others"
         where = f"episodes {statistics.repeats[one]} and {statistics.repeats[other]}"
         why = "one model cannot predict what follows both"
-        yield Finding("wrong", what, where, why, "record them apart from each other")
+        yield DataFinding("wrong", what, where, why, "record them apart from each other")
 
 
-def extra_key_findings(dataset: EpisodeDataset) -> Iterator[Finding]:
+def extra_key_findings(dataset: EpisodeDataset) -> Iterator[DataFinding]:
     """Parts of the observation that the files have and the task does not; a missing part is a fault of the record."""
     if dataset.keys is None:
         return
@@ -70,20 +70,20 @@ def extra_key_findings(dataset: EpisodeDataset) -> Iterator[Finding]:
         if extra:
             what = f"the observation has parts that the task does not know: {', '.join(extra)}"
             why = "they are left out, since the environment's observation has none of them at this place"
-            yield Finding("doubtful", what, f"{file}, record 0", why, "is this the dataset of another task?")
+            yield DataFinding("doubtful", what, f"{file}, record 0", why, "is this the dataset of another task?")
             return
 
 
-def end_findings(statistics: Statistics) -> Iterator[Finding]:
+def end_findings(statistics: Statistics) -> Iterator[DataFinding]:
     ends, lengths = statistics.ends, np.array(statistics.lengths)
     if ends["neither"]:
         what = f"{ends['neither']} episodes are neither terminated nor truncated"
         why = "it decides whether the value after the last step is 0 or bootstrapped"
-        yield Finding("doubtful", what, "their last step", why, "mark those that were cut off as truncated")
+        yield DataFinding("doubtful", what, "their last step", why, "mark those that were cut off as truncated")
     if ends["terminated"] >= 5 and ends["terminated"] == len(lengths) and (lengths == lengths[0]).all():
         what = f"all {len(lengths)} episodes terminate after exactly {lengths[0]} steps"
         why = "this looks like a time limit; a network that is taught value 0 there learns to expect the end"
-        yield Finding(
+        yield DataFinding(
             "doubtful", what, f"step {lengths[0] - 1} of each", why, "if it is a limit, mark truncated instead"
         )
     if lengths.min() < 3 < np.median(lengths):
@@ -92,21 +92,23 @@ def end_findings(statistics: Statistics) -> Iterator[Finding]:
             f"{int((lengths < 3).sum())} episodes have fewer than 3 steps, while half have over {np.median(lengths):g}"
         )
         why = "they may be remains of a recording that was broken off"
-        yield Finding("note", what, f"episode {number}", why, "look at a few of them")
+        yield DataFinding("note", what, f"episode {number}", why, "look at a few of them")
 
 
-def action_findings(statistics: Statistics, dataset: EpisodeDataset) -> Iterator[Finding]:
+def action_findings(statistics: Statistics, dataset: EpisodeDataset) -> Iterator[DataFinding]:
     if statistics.continuous:
         constant = np.flatnonzero(statistics.action_low == statistics.action_high)
         if len(constant):
             what = f"action dimensions {_list(constant)} never change"
             why = "nothing can be learnt about what they do"
-            yield Finding("doubtful", what, "all steps", why, "was the action recorded before or after scaling?")
+            yield DataFinding("doubtful", what, "all steps", why, "was the action recorded before or after scaling?")
         largest = np.maximum(np.abs(statistics.action_low), np.abs(statistics.action_high)).max()
         if largest < 0.2:
             what = f"no action is larger than {largest:.2g}, of a range of [-1, 1]"
             advice = "divide by the bounds of the environment before converting"
-            yield Finding("doubtful", what, "all steps", "they may be in other units than the environment's", advice)
+            yield DataFinding(
+                "doubtful", what, "all steps", "they may be in other units than the environment's", advice
+            )
         return
     counts = statistics.action_counts
     if dataset.spaces is not None and len(counts) < dataset.spaces.num_actions:
@@ -114,16 +116,16 @@ def action_findings(statistics: Statistics, dataset: EpisodeDataset) -> Iterator
     never = np.flatnonzero(counts == 0)
     if len(counts) - len(never) == 1:
         what, why = "only one action was ever taken", "no choice can be compared with another"
-        yield Finding("wrong", what, "all steps", why, "was the right array stored as actions?")
+        yield DataFinding("wrong", what, "all steps", why, "was the right array stored as actions?")
     elif len(never):
         what = f"actions {_list(never)} of {len(counts)} were never taken"
         why = "the model can only guess what they do, and a search may exploit the guess"
-        yield Finding(
+        yield DataFinding(
             "note", what, "all steps", why, "expect the search to need action injection, or collect more data"
         )
 
 
-def observation_findings(statistics: Statistics, lossy: JpegTraces, is_image: bool) -> Iterator[Finding]:
+def observation_findings(statistics: Statistics, lossy: JpegTraces, is_image: bool) -> Iterator[DataFinding]:
     if is_image:
         if statistics.no_change:
             place = f"episodes {_list(statistics.no_change)}"
@@ -131,32 +133,32 @@ def observation_findings(statistics: Statistics, lossy: JpegTraces, is_image: bo
                 "the agent sees nothing that it could act on",
                 "look at the frames; is the screen switched off?",
             )
-            yield Finding("wrong", "all frames of an episode are the same", place, why, advice)
+            yield DataFinding("wrong", "all frames of an episode are the same", place, why, advice)
         if lossy.found:
             what = "images look like they were compressed as JPEG"
             why = "the agent will see others when it acts, and small sprites suffer most"
             place = f"{lossy.ratio:.1f} times as many changed blocks off JPEG's 8x8 grid than on it"
-            yield Finding("doubtful", what, place, why, "ask for a lossless version (Minari: jpeg_encoding=False)")
+            yield DataFinding("doubtful", what, place, why, "ask for a lossless version (Minari: jpeg_encoding=False)")
         return
     constant = np.flatnonzero(statistics.low == statistics.high)
     if len(constant) == statistics.low.size:
         what, why = "no observed number ever changes", "the agent sees nothing that it could act on"
-        yield Finding("wrong", what, "all steps", why, "was the right array stored as observations?")
+        yield DataFinding("wrong", what, "all steps", why, "was the right array stored as observations?")
     elif len(constant):
         what = f"observed numbers {_list(constant)} never change"
         why = "harmless by itself, but a sensor may not have been recorded"
-        yield Finding("note", what, "all steps", why, "compare with what the environment returns there")
+        yield DataFinding("note", what, "all steps", why, "compare with what the environment returns there")
     largest = max(float(np.abs(statistics.low).max()), float(np.abs(statistics.high).max()))
     if largest > 1000:
         column = int(np.maximum(np.abs(statistics.low), np.abs(statistics.high)).argmax())
         what, why = f"an observed number reaches {largest:.3g}", "states enter the network as they are"
-        yield Finding("doubtful", what, f"number {column}", why, "scale observations to about the size of 1")
+        yield DataFinding("doubtful", what, f"number {column}", why, "scale observations to about the size of 1")
 
 
-def reward_findings(statistics: Statistics, shift: int, present: int, is_image: bool) -> Iterator[Finding]:
+def reward_findings(statistics: Statistics, shift: int, present: int, is_image: bool) -> Iterator[DataFinding]:
     if statistics.num_rewards == 0:
         why, advice = "there is nothing to prefer", "were the rewards recorded? are these the right episodes?"
-        yield Finding("doubtful", "all rewards are 0", "all steps", why, advice)
+        yield DataFinding("doubtful", "all rewards are 0", "all steps", why, advice)
     if shift:
         side = "before" if shift > 0 else "after"
         steps = "one step" if abs(shift) == 1 else f"{abs(shift)} steps"
@@ -165,15 +167,15 @@ def reward_findings(statistics: Statistics, shift: int, present: int, is_image: 
         where = f"all steps: {seen} at step t{shift:+d}, not at t"
         why = "reward, value and policy targets would all be learnt for the wrong action"
         advice = f"load with reward_shift={present + shift} (--reward-shift {present + shift}) and check again"
-        yield Finding("wrong", what, where, why, advice)
+        yield DataFinding("wrong", what, where, why, advice)
 
 
-def duplicate_findings(statistics: Statistics) -> Iterator[Finding]:
+def duplicate_findings(statistics: Statistics) -> Iterator[DataFinding]:
     if statistics.num_duplicates:
         place = ", ".join(f"episode {later} equals {earlier}" for later, earlier in statistics.duplicates)
         what = f"{statistics.num_duplicates} of {statistics.num_episodes} episodes are exact copies"
         why = "they count twice, and a copy on both sides of a split spoils any comparison"
-        yield Finding(
+        yield DataFinding(
             "doubtful", what, place, why, "remove them, unless the environment is so small that they arise by chance"
         )
 

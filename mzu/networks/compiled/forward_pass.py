@@ -1,16 +1,18 @@
 """The fully-connected network inside compiled code (paper, appendix "Network Architecture").
 
-The twin of the Keras network: the same numbers from the same weights, but callable from a jitted search, where leaving
-compiled code once per simulation would cost more than the network itself. The network is
+It is the twin of the Keras network: the same weights give the same numbers. A compiled search can call it directly. To
+leave compiled code for Keras in every simulation would take longer than the network itself. Its parts are
 
-    trunk(x)                 dense, then residual blocks x + dense(relu(norm(dense(relu(norm(x)))))), then relu(norm(x))
-    representation(o)        hidden = trunk(o)
-    dynamics(hidden, a)      hidden = trunk([hidden, a]), reward = linear(hidden); the "hidden +" of the Keras dynamics
-                             is part of the first matrix
-    prediction(hidden)       policy, value = linear(hidden), or linear(trunk(hidden))
+    trunk(x)             x = dense(x)
+                         per residual block: x = x + dense(relu(norm(dense(relu(norm(x))))))
+                         x = relu(norm(x))
+    representation(o)    hidden = trunk(o)
+    dynamics(hidden, a)  hidden = trunk([hidden, a]), reward = linear(hidden)
+    prediction(hidden)   policy, value = linear(hidden), or of trunk(hidden)
 
-Rewards and values are expectations over categories (`scalar_from_logits`). All buffers are padded to whole panels of 16
-columns; padding holds zeros.
+The first layer of the Keras dynamics adds the hidden state to its result; here that is part of the layer's matrix.
+Rewards and values are read from their heads by `scalar_from_logits`. The matrix product works on 16 columns at a time:
+every buffer has a multiple of 16, and the columns that are too many hold zeros.
 """
 
 import math
@@ -30,7 +32,7 @@ INPUT, OUTPUT, SUM, NORMED, INNER = range(5)  # the layers of `Buffers.layers`
 
 
 class Buffers(NamedTuple):
-    """Where R rows pass through the network: inputs, outputs and what lies between. Kernels allocate nothing."""
+    """Memory for R rows on their way through the network: inputs, outputs and all between. Kernels allocate none."""
 
     layers: np.ndarray  # [5, R, W] float32: INPUT and OUTPUT are hidden states, the others belong to the trunk
     action_index: np.ndarray  # [R] int32, input
@@ -57,10 +59,11 @@ def new_buffers(network: PackedNetwork, rows: int) -> Buffers:
 
 
 class CompiledModel:
-    """A fully-connected network given as arrays, searched entirely inside compiled code.
+    """A fully-connected network as plain arrays: `search` runs it inside compiled code.
 
-    It also answers `initial` and `recurrent` like every other model. Hidden states are [B, padded(width)] float32.
-    `max_policy_scale` caps the Gaussian's scale (0.05 when evaluating).
+    Outside, it has `initial` and `recurrent` like every other model. Hidden states are [B, W] float32, W the network's
+    width rounded up to a multiple of 16. `max_policy_scale` is the largest scale of a Gaussian policy (0.05 when
+    evaluating).
     """
 
     def __init__(self, weights: NetworkWeights, max_policy_scale: float = math.inf):
@@ -87,7 +90,7 @@ class CompiledModel:
         return self.network.vectors.shape[1]
 
     def padded_observations(self, observations) -> np.ndarray:
-        """Observations [B, O], checked, as float32 with columns of zeros up to whole panels."""
+        """Observations [B, O] as float32, checked, with columns of zeros up to a multiple of 16."""
         observations = np.asarray(observations, np.float32)
         if observations.shape[1:] != (self.observation_size,):
             raise ValueError(
@@ -158,7 +161,8 @@ def evaluate(network, observations, buffers, is_root):
 
 @kernel_part
 def _add_actions(network, buffers, total):
-    """The action's share of the first dynamics layer: its row of the matrix, or one row per dimension, weighted."""
+    """Adds what the action gives to the first dynamics layer: its row of the matrix, or the sum of a row per dimension,
+    each times the action's number there."""
     for i in range(total.shape[0]):
         for d in range(network.action.shape[0] if network.continuous else 1):
             row = d if network.continuous else buffers.action_index[i]
@@ -169,7 +173,7 @@ def _add_actions(network, buffers, total):
 
 @kernel_part
 def _finish_trunk(network, trunk, layers):
-    """What follows a trunk's first layer, whose result layers[SUM] holds: the residual blocks, and the last norm."""
+    """The rest of a trunk, whose first layer's result is in layers[SUM]: the residual blocks, and the last norm."""
     total, normed, inner = layers[SUM], layers[NORMED], layers[INNER]
     matrices, vectors, width = network.matrices, network.vectors, network.width
     m, v = trunk[0] + 1, trunk[1] + 1

@@ -1,15 +1,17 @@
-"""`Piece`: a stretch of an episode before it is searched.
+"""`Piece`: the stretch of an episode that a game plays.
 
 Episodes are split into pieces for the replay (paper, appendix "Other Hyperparameters": subsequences of length up to
-500); with the results of the search a piece becomes a `Segment`.
+500); with what the searches along it found (`searches.py`) a piece becomes a `Segment`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mzu.config import LearningConfig
-from mzu.replay.segment import Segment
+from mzu.config import Config
+from mzu.episodes.episode import Episode
+from mzu.replay.segment import tail_length
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,25 +34,29 @@ class Piece:
     ended: bool
     terminated: bool
 
-    def observation(self, position: int, frame_stack: int) -> np.ndarray:
+    def observation(self, position: int) -> np.ndarray:
         """What the network sees at a position 0..L + E."""
+        frame_stack = len(self.observations) - len(self.actions)
         return stack_frames(self.observations[position : position + frame_stack])
 
 
-def tail_length(config: LearningConfig) -> int:
-    """E: how many steps after a position its targets look at."""
-    return config.unroll_steps + max(config.td_steps, 1)
+def piece_of(episode: Episode, start: int, stop: int, config: Config) -> Piece:
+    """The positions start..stop - 1 of a finished episode."""
+    return cut_piece(
+        episode.observations, episode.actions, episode.rewards, start, stop, config,
+        ended=True, terminated=episode.terminated,
+    )  # fmt: skip
 
 
 def cut_piece(
-    observations, actions, rewards, start: int, stop: int, tail: int, frame_stack: int, ended: bool, terminated: bool
+    observations, actions, rewards, start: int, stop: int, config: Config, ended: bool, terminated: bool
 ) -> Piece:
     """The positions start..stop - 1 of an episode of which these arrays are known so far.
 
     `ended` and `terminated` say how the arrays end; the piece inherits that where its tail reaches their end.
     """
-    last = min(stop + tail, len(actions))
-    before = frame_stack - 1
+    last = min(stop + tail_length(config.learning.unroll_steps, config.learning.td_steps), len(actions))
+    before = config.network.frame_stack - 1
     frames = observations[max(start - before, 0) : last + 1]
     if start < before:
         zeros = np.zeros((before - start, *frames.shape[1:]), frames.dtype)
@@ -66,24 +72,14 @@ def cut_piece(
     )
 
 
-def stack_frames(frames: np.ndarray) -> np.ndarray:
+def observation_at(frames: Sequence[np.ndarray], step: int, frame_stack: int) -> np.ndarray:
+    """What the network sees at a step of an episode: zeros stand for frames before the first."""
+    first = step - frame_stack + 1
+    return stack_frames([*[np.zeros_like(frames[0])] * -first, *frames[max(first, 0) : step + 1]])
+
+
+def stack_frames(frames: Sequence[np.ndarray]) -> np.ndarray:
     """Frames [S, height, width, C], oldest first -> [height, width, S * C]; a single state or frame as it is."""
     if len(frames) == 1:
         return frames[0]
     return np.concatenate(list(frames), axis=-1)
-
-
-def finish_piece(piece: Piece, policy, actions, value, priorities, stored: bool) -> Segment:
-    """A piece whose L positions were searched: policy [L, K] or None, actions [L, K(, D)] or None, value [L]."""
-    return Segment(
-        observations=piece.observations,
-        actions=piece.actions,
-        rewards=piece.rewards,
-        ended=piece.ended,
-        terminated=piece.terminated,
-        search_policy=policy,
-        search_actions=actions,
-        search_value=value,
-        priorities=priorities,
-        stored=stored,
-    )

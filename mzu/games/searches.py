@@ -1,15 +1,16 @@
-"""`SearchTrace`: what the searches along a game found, until a piece of it is complete and becomes a `Segment`."""
+"""`Searches`: what the searches along a game found, until a piece of it is complete and becomes a `Segment`."""
 
 import numpy as np
 
 from mzu.config import Config
-from mzu.replay.pieces import Piece, finish_piece
+from mzu.games.piece import Piece
+from mzu.replay.priorities import position_priority
 from mzu.replay.returns import n_step_returns
 from mzu.replay.segment import Segment
 
 
-class SearchTrace:
-    """Visit distributions, candidates and values of the positions searched so far that are in no segment yet."""
+class Searches:
+    """Improved policies, candidates and values of the positions searched so far that are in no segment yet."""
 
     def __init__(self, config: Config):
         self.discount, self.td_steps = config.search.discount, config.learning.td_steps
@@ -18,7 +19,7 @@ class SearchTrace:
     def __len__(self) -> int:
         return len(self.values)
 
-    def record(self, policy, candidates, value: float, raw_value: float) -> None:
+    def add(self, policy, candidates, value: float, raw_value: float) -> None:
         """One position: policy [K], candidates [K(, D)], search value and the network's own value.
 
         Candidates are None where they are all actions in order; so is the policy where nothing was searched.
@@ -28,16 +29,24 @@ class SearchTrace:
         self.values.append(value)
         self.raw_values.append(raw_value)
 
-    def finish(self, piece: Piece, stored: bool) -> Segment:
-        """A segment of the first L positions, which are then forgotten."""
+    def pop_segment(self, piece: Piece) -> Segment:
+        """The piece with what was found at its L positions, the first ones here, which are then forgotten."""
         length = piece.length
         values, raw_values = np.float32(self.values[:length]), np.float32(self.raw_values[:length])
-        policy = None if self.policies[0] is None else _stack_padded(self.policies[:length])
-        actions = None if self.candidates[0] is None else _stack_padded(self.candidates[:length])
-        priorities = first_priorities(piece, values, raw_values, self.discount, self.td_steps)
-        for kept in (self.policies, self.candidates, self.values, self.raw_values):
-            del kept[:length]
-        return finish_piece(piece, policy, actions, values, priorities, stored)
+        segment = Segment(
+            observations=piece.observations,
+            actions=piece.actions,
+            rewards=piece.rewards,
+            ended=piece.ended,
+            terminated=piece.terminated,
+            search_policy=None if self.policies[0] is None else _stack_padded(self.policies[:length]),
+            search_actions=None if self.candidates[0] is None else _stack_padded(self.candidates[:length]),
+            search_value=values,
+            priorities=first_priorities(piece, values, raw_values, self.discount, self.td_steps),
+        )
+        for found in (self.policies, self.candidates, self.values, self.raw_values):
+            del found[:length]
+        return segment
 
     def state(self) -> dict[str, np.ndarray]:
         arrays = {"values": np.float64(self.values), "raw_values": np.float64(self.raw_values)}
@@ -53,18 +62,16 @@ class SearchTrace:
 
 
 def first_priorities(piece: Piece, values, raw_values, discount: float, td_steps: int) -> np.ndarray:
-    """|nu - z| [L] as far as it is known when a piece is finished; the learner replaces it when it samples a position.
+    """Priorities [L] as far as they are known when a piece is complete; the learner replaces those it samples.
 
-    z is bootstrapped from the search value n steps later, or from the last one of the piece. With TD-0, where z = nu,
-    the distance to the network's own value takes its place.
+    z is bootstrapped from the search value n steps later, or from the last one of the piece.
     """
-    if td_steps == 0:
-        return np.abs(values - raw_values)
     # One row of L positions, whose data end after all steps of the piece.
     rewards = np.concatenate([piece.rewards, np.zeros(td_steps, np.float32)])[None]
     bootstrap = values[np.minimum(np.arange(piece.length) + td_steps, piece.length - 1)][None]
     steps_left, terminated = np.array([len(piece.rewards)]), np.array([piece.terminated])
-    return np.abs(values - n_step_returns(rewards, bootstrap, steps_left, terminated, discount, td_steps)[0])
+    targets = n_step_returns(rewards, bootstrap, steps_left, terminated, discount, td_steps)[0]
+    return position_priority(values, targets, raw_values, td_steps)
 
 
 def _stack_padded(rows: list[np.ndarray]) -> np.ndarray:

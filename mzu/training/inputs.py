@@ -1,10 +1,10 @@
-"""`Problem`: what a run is about. Its environment, its dataset, and whether they and the config fit together.
+"""`RunInputs`: what a run is given. Its environment, its dataset, and whether they and the config fit together.
 
 Everything that cannot work is refused here, in one sentence, before anything is built.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,11 @@ from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
+from mzu.episodes.held_episodes import HeldEpisodes
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class RunInputs:
     """The world and the data of a config.
 
     field         meaning
@@ -31,7 +32,7 @@ class Problem:
     config: Config
     frame_spaces: Spaces
     spaces: Spaces
-    episodes: list[Episode]
+    episodes: Sequence[Episode]
 
     @property
     def datapoints(self) -> int | None:
@@ -43,12 +44,12 @@ class Problem:
         return environment_maker(self.config)
 
 
-def load_problem(config: Config) -> Problem:
+def load_inputs(config: Config) -> RunInputs:
     """Loads the data and looks at the environment; a ValueError says what does not fit."""
     if config.environment is None and config.data is None:
         raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
     dataset = None if config.data is None else load_episodes(config.data, config.data_root)
-    episodes = [] if dataset is None else list(dataset)
+    episodes = HeldEpisodes([] if dataset is None else dataset)
     if config.environment is None:
         frame_spaces, repeat = dataset.infer_spaces(), None
     else:
@@ -57,7 +58,7 @@ def load_problem(config: Config) -> Problem:
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
         check_episode(episode, frame_spaces, config.environment or config.data, repeat)
-    return Problem(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    return RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
 
 
 def network_spaces(config: Config, frame_spaces: Spaces) -> Spaces:
