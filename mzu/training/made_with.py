@@ -1,7 +1,7 @@
 """What a run was made with: the libraries and the processor that decide its last digits (its `versions.json`).
 
-The same seed gives the same run where these are the same. Another version, another processor or another number of
-cores adds the numbers of a matrix product in another order; a long run may then end elsewhere.
+The same seed gives the same run where these are the same. With another version, processor or number of cores a sum may
+be added in another order; a long run may then end elsewhere.
 """
 
 import datetime
@@ -15,7 +15,8 @@ import numba
 import mzu
 
 LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
-_NOT_COMPARED = ("started", "machine")  # the name of the operating system changes with every update
+# The name of the system changes with every update, and a search gives the same numbers on any number of threads.
+_NOT_COMPARED = ("started", "machine", "search threads")
 
 
 def made_with() -> dict[str, str | int]:
