@@ -115,11 +115,10 @@ PRESETS = {
         "acting.games=96", "acting.positions_per_step=96",
     ),
     "swingup_offline": _offline(
-        "DM Control's cartpole swing-up from 60 embedded episodes",
-        *SWINGUP, *EXPLORING, *FAST_VALUES, "data=embedded:swingup", "replay.capacity=1200",
-        "learning.training_steps=4000",
-        "network.width=128", "search.num_simulations=50",
-        "evaluation.period=1000", "evaluation.episodes=50",  # each has 1,000 steps
+        "DM Control's cartpole swing-up, every action held for four steps, from 60 embedded episodes",
+        "environment=dm_control:cartpole-swingup?repeat=4", "data=embedded:held_swingup", *STEADY, *STEADY_SAMPLED,
+        "search.num_simulations=50", "search.discount=0.97", "replay.capacity=600", "learning.training_steps=3000",
+        "evaluation.episodes=50",
     ),
     "catch_offline": _offline(
         "Catch from 400 embedded episodes, by its pictures",

@@ -56,6 +56,15 @@ RECIPES = {
         mean_return=377.15,
         best_return=697.041,
     ),
+    "held_swingup": Recipe(
+        environment="dm_control:cartpole-swingup?repeat=4",
+        episodes=60,
+        seed=0,
+        spaces=Spaces((5,), 1, continuous=True),
+        steps=15000,
+        mean_return=370.592,
+        best_return=667.898,
+    ),
     "catch": Recipe(
         environment="catch",
         episodes=400,
