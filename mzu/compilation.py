@@ -3,6 +3,11 @@
 Numba's own cache looks only at the file of the cached function: edit a helper in another file and the old machine code
 runs on. Here the cache lives in a folder named by a hash of every source file that holds kernels (and of the settings
 that change the machine code), so an edit always compiles anew. `NUMBA_DISABLE_JIT=1` turns kernels into plain Python.
+
+No kernel may be compiled with "fastmath", and none can be: its numbers would depend on the cache. The process that
+compiles a kernel calls each part in the copy that was compiled on its own; one that loads the kernel from the cache
+calls the copy inside it, which was optimised a second time. Only where the order of every sum is written in the source
+do both give the same digits (`networks/compiled/rows.py`).
 """
 
 import functools
@@ -35,24 +40,20 @@ _OPTIONS = {
 _KEPT_VERSIONS = 8  # folders of older sources that stay, for those who switch between branches
 
 
-def kernel_part(function=None, **options):
+def kernel_part(function):
     """Decorator for a function that only kernels call: compiled into them, and faster to compile than a kernel."""
-    if function is None:
-        return functools.partial(kernel_part, **options)
-    return numba.njit(**_OPTIONS, no_cpython_wrapper=True, **options)(function)
+    return numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function)
 
 
-def kernel(function=None, **options):
+def kernel(function):
     """Decorator: compile with Numba, without the global interpreter lock, cached on disk by source hash."""
-    if function is None:
-        return functools.partial(kernel, **options)
     # A function's cache is placed when it is decorated; other users of Numba in this process keep their own setting.
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(cache_folder())
     # Somebody who edits while this process is still importing must not leave a mixture of old and new in the cache.
     unchanged = cache_folder().name == source_hash()
     try:
-        return numba.njit(cache=unchanged, **_OPTIONS, **options)(function)
+        return numba.njit(cache=unchanged, **_OPTIONS)(function)
     finally:
         numba.config.CACHE_DIR = previous
 
@@ -66,8 +67,8 @@ def _never_inline(typing_context):
     return types.void(), codegen
 
 
-# Called inside a kernel part: it stays a function of its own, the same machine code for every kernel that uses it.
-# Inlined, it would be optimised together with its caller, and the same sum could differ in the last digit.
+# Called inside a kernel part: it stays a function of its own. A long one that is called from several places would
+# otherwise be optimised again at each.
 never_inline = (lambda: None) if numba.config.DISABLE_JIT else _never_inline
 
 

@@ -10,12 +10,25 @@ import json
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mzu.config_fields import at_least, note_change, positive, replace_fields, section_from_dict, within
+from mzu.config_fields import (
+    at_least,
+    named_fields,
+    note_change,
+    positive,
+    replace_fields,
+    section_from_dict,
+    spelled,
+    within,
+)
 
 
 @dataclass(frozen=True)
 class SearchConfig:
-    """Monte Carlo Tree Search, used alike for acting and for reanalysing."""
+    """Monte Carlo Tree Search, used alike for acting and for reanalysing.
+
+    >>> mzu.SearchConfig(num_sampled_actions=20).evaluates_first
+    True
+    """
 
     num_simulations: int = 50  # MuZero; network evaluations after the root's own
     discount: float = 0.997  # Other Hyperparameters: 0.997 in Atari, 0.99 in DM Control
@@ -82,7 +95,11 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Representation, dynamics and prediction (paper, appendix "Network Architecture")."""
+    """Representation, dynamics and prediction (paper, appendix "Network Architecture").
+
+    >>> mzu.NetworkConfig(width=64, num_blocks=2).scalar_head
+    'categorical'
+    """
 
     width: int | Literal["auto"] = 512  # Network Architecture: 512, images 256; "auto": caption of the DM Control table
     num_blocks: int = 10  # Network Architecture: representation and dynamics, two layers in each block
@@ -106,7 +123,11 @@ class NetworkConfig:
 
 @dataclass(frozen=True)
 class ReplayConfig:
-    """What the learner samples from (paper, appendix "Other Hyperparameters")."""
+    """What the learner samples from (paper, appendix "Other Hyperparameters").
+
+    >>> mzu.ReplayConfig(capacity=2000).segment_length
+    500
+    """
 
     capacity: int = 50_000  # Other Hyperparameters: subsequences kept, 50,000 in Atari, 2,000 in DM Control
     segment_length: int = 500  # Other Hyperparameters: episodes are split into subsequences up to this length
@@ -123,7 +144,11 @@ class ReplayConfig:
 
 @dataclass(frozen=True)
 class ReanalyseConfig:
-    """How much of what is searched is stored data (paper, section "Reanalyse")."""
+    """How much of what is searched is stored data (paper, section "Reanalyse").
+
+    >>> mzu.ReanalyseConfig(fraction=0.5).demonstrations
+    1.0
+    """
 
     fraction: float = 1.0  # Reanalyse: 0 only fresh games, 1 fully offline (MuZero Unplugged)
     inject_actions: bool = True  # Offline RL and Continuous Action Spaces; discrete searches have all actions anyway
@@ -141,7 +166,11 @@ class ReanalyseConfig:
 
 @dataclass(frozen=True)
 class ActingConfig:
-    """How fresh games choose their actions."""
+    """How fresh games choose their actions.
+
+    >>> mzu.ActingConfig(games=64).temperatures
+    (1.0, 0.5, 0.25)
+    """
 
     temperatures: tuple[float, ...] = (1.0, 0.5, 0.25)  # MuZero: exponent 1 / temperature on the visit counts
     temperature_ends: tuple[float, ...] = (0.5, 0.75)  # MuZero: shares of training at which the next one starts
@@ -163,7 +192,11 @@ class ActingConfig:
 
 @dataclass(frozen=True)
 class LearningConfig:
-    """Targets, loss and optimiser (paper, section "Reanalyse" and appendix)."""
+    """Targets, loss and optimiser (paper, section "Reanalyse" and appendix).
+
+    >>> mzu.LearningConfig(policy_loss="crr").needs_advantages
+    True
+    """
 
     batch_size: int = 1024  # Optimization
     training_steps: int = 1_000_000  # Optimization
@@ -204,7 +237,11 @@ class LearningConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig:
-    """How a trained agent is measured (paper, appendix "Evaluation")."""
+    """How a trained agent is measured (paper, appendix "Evaluation").
+
+    >>> mzu.EvaluationConfig(select="policy").episodes
+    300
+    """
 
     episodes: int = 300  # Evaluation: at the end of training
     max_policy_scale: float = 0.05  # Evaluation: the Gaussian's scale is min(predicted, this)
@@ -220,7 +257,11 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run leaves behind on the disk; nothing here changes what is learned."""
+    """What a run leaves behind on the disk; nothing here changes what is learned.
+
+    >>> mzu.RunConfig(keep_checkpoints=5).log_period
+    100
+    """
 
     log_period: int = 100  # our choice: learner steps between two lines of the log
     checkpoint_period: int = 10_000  # our choice: learner steps between two checkpoints
@@ -232,7 +273,12 @@ class RunConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that defines a run. `Config()` is the paper's Atari setting."""
+    """Everything that defines a run. `Config()` is the paper's Atari setting.
+
+    >>> config = mzu.Config(environment="CartPole-v1", search=mzu.SearchConfig(num_simulations=16))
+    >>> config.replace(seed=3, learning={"td_steps": 10}).learning.td_steps
+    10
+    """
 
     seed: int = 0
     environment: str | None = None  # an id that `make` understands; None trains on data without evaluation
@@ -269,8 +315,21 @@ class Config:
             raise ValueError(f"The config is not valid JSON (line {error.lineno}: {error.msg})") from None
         return section_from_dict(cls, data, path="")
 
+    def replace(self, **settings) -> "Config":
+        """A copy with other settings, typed and checked: whole sections, parts of them, or single fields by their path.
+
+        >>> Config().replace(seed=3, search={"num_simulations": 16}).search.num_simulations
+        16
+        >>> Config().replace(**{"search.num_simulations": 16, "learning.td_steps": 10}).learning.td_steps
+        10
+        """
+        changes = {}
+        for name, value in settings.items():
+            note_change(changes, type(self), name.split("."), value, path="")
+        return replace_fields(self, changes)
+
     def override(self, *assignments: str) -> "Config":
-        """A copy with assignments such as `search.num_simulations=16` applied, typed and checked.
+        """A copy with what the command line says, such as `search.num_simulations=16`; in Python there is `replace`.
 
         >>> Config().override("search.num_simulations=16", "seed=3").search.num_simulations
         16
@@ -280,5 +339,17 @@ class Config:
             name, equals, text = assignment.partition("=")
             if not equals:
                 raise ValueError(f"'{assignment}' is not an override; write section.field=value")
-            note_change(changes, type(self), name.strip().split("."), text.strip(), path="")
+            note_change(changes, type(self), name.strip().split("."), text.strip(), path="", parse=True)
         return replace_fields(self, changes)
+
+    def differences(self) -> list[str]:
+        """The assignments by which `override` makes this config of the defaults.
+
+        >>> Config(seed=3).differences()
+        ['seed=3']
+        """
+        return [
+            f"{name}={spelled(value)}"
+            for (name, value), (_, usual) in zip(named_fields(self), named_fields(Config()), strict=True)
+            if value != usual
+        ]

@@ -1,4 +1,4 @@
-"""Sections of settings, which are frozen dataclasses, from text and from JSON: typed and checked.
+"""Sections of settings, which are frozen dataclasses, from Python, from text and from JSON: typed and checked.
 
 `config.py` holds the settings themselves.
 """
@@ -6,9 +6,10 @@
 import dataclasses
 import difflib
 import json
+import numbers
 import types
 import typing
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Literal
 
 
@@ -18,20 +19,30 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
 
 
-def note_change(changes: dict, cls, names: list[str], text: str, path: str) -> None:
-    """Notes in nested `changes` that the field of `cls` that `names` leads to gets the value that `text` spells."""
+def note_change(changes: dict, cls, names: list[str], value: Any, path: str, parse: bool = False) -> None:
+    """Notes in nested `changes` that the field of `cls` that `names` leads to gets this value.
+
+    A section gets the fields of another one, or of a dictionary. With `parse`, `value` is text that spells the value.
+    """
     name, *rest = names
     hints = _field_types(cls, name, path)
     here = path + name
     if dataclasses.is_dataclass(hints[name]):
-        if not rest:
+        if rest:
+            inner = {".".join(rest): value}
+        elif isinstance(value, hints[name]):
+            inner = vars(value)
+        elif isinstance(value, Mapping):
+            inner = value
+        else:
             inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
             raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
-        note_change(changes.setdefault(name, {}), hints[name], rest, text, path=here + ".")
+        for key, one in inner.items():
+            note_change(changes.setdefault(name, {}), hints[name], str(key).split("."), one, here + ".", parse)
     elif rest:
         raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
     else:
-        changes[name] = _checked(hints[name], _parse(hints[name], text), here)
+        changes[name] = _checked(hints[name], _parse(hints[name], value) if parse else value, here)
 
 
 def replace_fields(section, changes: dict):
@@ -41,6 +52,23 @@ def replace_fields(section, changes: dict):
         for name, change in changes.items()
     }
     return dataclasses.replace(section, **values)
+
+
+def named_fields(section, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields of a section and of those in it, as ("search.num_simulations", 50)."""
+    for field in dataclasses.fields(section):
+        value = getattr(section, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from named_fields(value, f"{path}{field.name}.")
+        else:
+            yield path + field.name, value
+
+
+def spelled(value) -> str:
+    """A value as `override` reads it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
 def section_from_dict(cls, data: Any, path: str):
@@ -106,7 +134,7 @@ def _is_union(hint) -> bool:
 
 
 def _fits(hint, value) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)  # NumPy's numbers, too
     if hint is float:
         return is_number
     if hint is int:

@@ -33,17 +33,12 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
-
 from typing import NamedTuple
 
-import keras
 import matplotlib.pyplot as plt
 import numpy as np
-import tensorflow as tf
-from keras import initializers, layers, ops
+
+from mzu.silent_tensorflow import initializers, keras, layers, ops, tf
 
 tf.config.experimental.enable_op_determinism()  # the same sums in the same order on every run
 keras.utils.set_random_seed(0)

@@ -34,10 +34,6 @@ import dataclasses
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()  # `mzu.explain` knows Keras networks, too; TensorFlow greets nobody this way
-
 import mzu.explain
 from mzu.explain import bugs, toy
 from mzu.search.search import search

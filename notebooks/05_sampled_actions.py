@@ -920,13 +920,9 @@ assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weig
 # the slope of the mean, and the other by the chain rule.)
 
 # %%
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
-import tensorflow as tf
-
 from mzu.learning.losses import policy_losses
 from mzu.learning.targets import Targets
+from mzu.silent_tensorflow import tf
 
 raw = math.log(math.expm1(0.4 - 0.001)) - 0.5413  # the output that stands for scale 0.4
 outputs = tf.constant([[[-0.3, raw]]])  # [B, U + 1, 2 D]: one position, nothing unrolled

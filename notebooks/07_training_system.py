@@ -44,17 +44,11 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
-
-import tensorflow as tf
-from keras import ops
-
 from mzu.environments.make import make
 from mzu.networks.compiled.compile_model import model_for_search, refresh
 from mzu.networks.network import build_network
 from mzu.presets import preset
+from mzu.silent_tensorflow import ops, tf
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})

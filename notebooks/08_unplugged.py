@@ -27,22 +27,18 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
-
 import contextlib
 import dataclasses
 import math
 
 import matplotlib.pyplot as plt
 import numpy as np
-import tensorflow as tf
 
 from mzu.environments.make import make
 from mzu.environments.players import draw_player
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.embedded import recipe
+from mzu.silent_tensorflow import tf
 
 tf.config.experimental.enable_op_determinism()  # the same sums in the same order on every run
 plt.style.use("tableau-colorblind10")

@@ -404,19 +404,15 @@ for steps, name in ((0, "as recorded"), (-1, "one step early"), (1, "one step la
 #
 # ## 4. The dataset doctor
 #
-# Nobody has a formula for every task. `mzu data check`, in Python `check_dataset`, looks at any dataset once and
+# Nobody has a formula for every task. `mzu data check`, in Python `mzu.check`, looks at any dataset once and
 # says what speaks against training on it.
 
 # %%
-from mzu.episodes.doctor.check import check_dataset
-from mzu.episodes.doctor.report import report_text
-
-
 def doctor(name="rlu:cartpole_swingup", root=ROOT, environment=None):
-    return check_dataset(mzu.load_episodes(name, root=root, skip_bad=True), environment)
+    return mzu.check(mzu.load_episodes(name, root=root, skip_bad=True), environment)
 
 
-print(report_text(doctor()))
+print(doctor())
 
 # %% [markdown]
 # ### How it sees a shift
@@ -887,8 +883,9 @@ assert min(gains) > 0  # ten times the data help in every game
 
 # %%
 from mzu.episodes.readers import minari_format
+from mzu.extras import is_installed
 
-if minari_format.is_installed():
+if is_installed("minari"):
     minari_format.write_minari(ROOT / "minari/swingup-v0", noisy, TASK.spaces)
     again = mzu.load_episodes("minari:swingup-v0", root=ROOT / "minari")
     for one, other in zip(noisy, again, strict=True):
@@ -907,11 +904,10 @@ else:
 
 # %%
 from mzu.presets import preset
-from mzu.commands.presets import differences
 
 PRESETS = ("swingup_offline", "paper_control", "paper_atari")
 for name in PRESETS[1:]:
-    print(f"{name}: the defaults, and", ", ".join(differences(preset(name).config)))
+    print(f"{name}: the defaults, and", ", ".join(preset(name).config.differences()))
 print(f"\n{'':28}" + "".join(f"{name:>17}" for name in PRESETS))
 ROWS = ["network.width", "network.num_blocks", "search.num_simulations", "learning.batch_size",
         "learning.training_steps", "learning.td_steps", "replay.capacity", "replay.segment_length",
@@ -984,9 +980,6 @@ def parameters(network, width, blocks, image):
 # Is the count right? Ask the library, at a small width, where its networks are quickly built.
 
 # %%
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.network import build_network, resolve_width

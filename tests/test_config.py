@@ -5,6 +5,7 @@ import inspect
 import json
 import typing
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,3 +138,56 @@ def test_two_fields_that_must_fit_together_can_be_changed_together():
     assert config.acting.temperatures == (1.0, 0.1) and config.acting.temperature_ends == (0.3,)
     with pytest.raises(ValueError, match="temperature_ends has 2 entries"):
         Config().override("acting.temperatures=1.0,0.1")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"search": {"num_simulations": 16}, "seed": 3},
+        {"search.num_simulations": 16, "seed": np.int64(3)},
+        {"search": SearchConfig(num_simulations=16), "seed": 3.0},
+    ],
+)
+def test_settings_are_replaced_by_sections_by_parts_of_them_and_by_path(settings):
+    config = Config(learning=LearningConfig(td_steps=3))
+    replaced = config.replace(**settings)
+    assert replaced == Config(seed=3, search=SearchConfig(num_simulations=16), learning=LearningConfig(td_steps=3))
+    assert config.search.num_simulations == 50 and type(replaced.seed) is int
+
+
+def test_two_fields_that_must_fit_together_are_replaced_together():
+    config = Config().replace(acting={"temperatures": (1, 0), "temperature_ends": [0.5]})
+    assert config.acting.temperatures == (1.0, 0.0) and config.acting.temperature_ends == (0.5,)
+
+
+@pytest.mark.parametrize(
+    "assignment, settings",
+    [
+        ("search.num_simulation=16", {"search": {"num_simulation": 16}}),
+        ("search.num_simulations=many", {"search.num_simulations": "many"}),
+        ("search.num_simulations=0", {"search": {"num_simulations": 0}}),
+        ("search=3", {"search": 3}),
+        ("seed.x=3", {"seed.x": 3}),
+        ("search.normaliser=tallest", {"search": {"normaliser": "tallest"}}),
+        ("serach.discount=1", {"serach": {"discount": 1}}),
+    ],
+)
+def test_a_mistake_in_python_gets_the_sentence_of_the_command_line(assignment, settings):
+    with pytest.raises(ValueError) as said:
+        Config().override(assignment)
+    with pytest.raises(ValueError) as also:
+        Config().replace(**settings)
+    assert str(also.value) == str(said.value)
+
+
+def test_text_is_not_parsed_in_python():
+    with pytest.raises(ValueError, match=r"search\.num_simulations is '16', but must be a whole number"):
+        Config().replace(search={"num_simulations": "16"})
+
+
+def test_the_differences_of_a_config_make_it_of_the_defaults():
+    assert Config().differences() == []
+    settings = ("search.num_sampled_actions=20", "acting.temperatures=1.0,0.5,0.0", "learning.jit_compile=false")
+    config = Config(environment="catch").override(*settings)
+    assert Config().override(*config.differences()) == config
+    assert set(config.differences()) == {"environment=catch", *settings}

@@ -1,15 +1,19 @@
 """requirements.txt and setup.cfg say the same thing, once exactly and once loosely."""
 
+import ast
 import configparser
 import importlib.metadata
+import sys
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import mzu
-from mzu.commands.doctor import PYTHON_VERSIONS
+from mzu import extras
+from mzu.installation import PYTHON_VERSIONS
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -43,11 +47,71 @@ def test_every_pin_lies_within_the_bounds_of_setup_cfg():
 
 
 def test_mujoco_4_is_excluded():
-    assert not NEEDED["mujoco"].specifier.contains("4.0.0")
+    assert not EXTRAS["control"]["mujoco"].specifier.contains("4.0.0")
 
 
 def test_the_extras_are_the_documented_ones():
-    assert EXTRAS.keys() == {"atari", "data", "classroom", "peers", "tensorboard", "dev"}
+    assert EXTRAS.keys() == {
+        "atari", "control", "video", "notebooks", "data", "classroom", "bench", "tensorboard", "peers", "recording",
+        "all", "dev",
+    }  # fmt: skip
+
+
+def test_the_extra_all_has_everything_but_other_implementations_and_test_tools():
+    assert EXTRAS["all"]["mzu"].extras == EXTRAS.keys() - {"all", "dev", "peers", "recording"}
+
+
+def imported_packages(path):
+    """The packages of others that a module imports, also inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for name in names:
+            package = name.split(".")[0]
+            if package != "mzu" and package not in sys.stdlib_module_names:
+                yield package
+
+
+IMPORTED = {package for path in (REPOSITORY / "mzu").rglob("*.py") for package in imported_packages(path)}
+# What a package is called where it is installed from, if not as it is imported.
+DISTRIBUTIONS = {"PIL": "pillow", "cv2": "opencv-python-headless", "google": "protobuf"}
+
+
+def distribution(package):
+    return canonicalize_name(DISTRIBUTIONS.get(package, package))
+
+
+def test_every_package_that_is_imported_is_declared():
+    assert {"h5py", "PIL", "google", "scipy"} <= IMPORTED
+    core = {package for package in IMPORTED if distribution(package) in NEEDED}
+    assert core.isdisjoint(extras.EXTRAS)
+    assert IMPORTED - core <= extras.EXTRAS.keys()
+    for package, extra in extras.EXTRAS.items():
+        assert distribution(package) in EXTRAS[extra], f"{package} is not in the extra {extra}"
+
+
+def test_every_package_that_is_declared_is_imported():
+    needed_by_others = {"tf-keras"}  # TensorFlow Probability
+    assert NEEDED.keys() - {distribution(package) for package in IMPORTED} == needed_by_others
+
+
+def test_modules_of_the_core_import_no_package_of_an_extra_at_the_top():
+    """So that a core-only installation can import them; a function that needs one says so with `require`."""
+    rooms_of_extras = {"classroom", "bench"}
+    for path in (REPOSITORY / "mzu").rglob("*.py"):
+        if path.relative_to(REPOSITORY / "mzu").parts[0] in rooms_of_extras:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert not {name.split(".")[0] for name in names} & extras.EXTRAS.keys(), path
+
+
+def test_a_missing_package_is_refused_with_the_extra_that_brings_it(monkeypatch):
+    monkeypatch.setitem(extras.EXTRAS, "no_such_package", "control")
+    with pytest.raises(ValueError, match=r"DM Control needs no_such_package, .*: pip install 'mzu\[control\]'"):
+        extras.require("no_such_package", "DM Control")
+    extras.require("pytest", "A test")
 
 
 def test_python_3_11_and_3_12_are_supported():

@@ -7,21 +7,21 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.environments.environment import Environment
+from mzu.environments.make import make
 from mzu.environments.players import draw_player
 from mzu.environments.policies import heuristic_policy, noisy_policy, random_policy
 from mzu.episodes.episode import Episode
-from mzu.silent_tensorflow import import_tensorflow
 
 
 def collect(
-    environment: Environment,
+    environment: Environment | str,
     policy="random",
     episodes: int = 10,
     seed: int = 0,
     noise: float = 0.0,
     sticky: float = 0.0,
 ) -> Iterator[Episode]:
-    """Episodes, one after the other.
+    """Episodes, one after the other, in an environment or one that `make` makes of its id.
 
     policy       plays
     "random"     uniformly
@@ -30,7 +30,15 @@ def collect(
                  heuristic to random play, which is what offline learning has to sort out
     "players"    one of the environment's players (players.py), drawn anew for every episode, with noise of its own
     a function   `policy(observation, rng) -> action`, such as `trained_policy(...)`; `noise` as for the heuristic
+
+    >>> episodes = list(mzu.collect("catch", "heuristic", episodes=3))
+    >>> [episode.total_reward for episode in episodes]
+    [1.0, 1.0, 1.0]
     """
+    if not isinstance(environment, Environment):
+        with make(environment) as made:
+            yield from collect(made, policy, episodes, seed, noise, sticky)
+        return
     if callable(policy):
         act, policy = policy, "trained"
     elif policy == "random":
@@ -56,7 +64,6 @@ def collect(
 
 def trained_policy(environment: Environment, path: Path, config: Config, scale: float | None = None):
     """Plays the saved network at `path` by search, as it is evaluated; `scale` is that of its run's advantages."""
-    import_tensorflow()
     from mzu.acting.selection import make_selection
     from mzu.networks.saving import load_network
 

@@ -13,15 +13,15 @@ import dataclasses
 from collections.abc import Callable
 
 import numpy as np
-import tensorflow as tf
 
-from mzu.config import Config
+from mzu.config import Config, SearchConfig
 from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import Network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.search.improvement import improve
 from mzu.search.improvement.root import Root
-from mzu.search.search import best_actions, search
+from mzu.search.search import SearchResult, best_actions, search
+from mzu.silent_tensorflow import tf
 
 SELECTIONS = ("policy", "value", "search")
 
@@ -35,9 +35,7 @@ def make_selection(network: Network, config: Config, select: str, scale: float |
     """
     if select not in SELECTIONS:
         raise ValueError(f"select is {select!r}, but must be one of {', '.join(SELECTIONS)}")
-    settings = dataclasses.replace(config.search, dirichlet_fraction=0.0, gumbel_scale=0.0)
-    if network.spaces.continuous and settings.num_sampled_actions is None:
-        settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
+    settings = _without_noise(network, config)
     model = model_for_search(network, config.evaluation.max_policy_scale)
     if select == "value" and network.action_value is not None:
         return _by_action_values(network)
@@ -50,12 +48,30 @@ def make_selection(network: Network, config: Config, select: str, scale: float |
         )
     if select == "value":
         return lambda observations, rng, legal=None: _by_value(model, observations, rng, legal, settings, scale)
+    find = make_search(network, config, scale)
+    return lambda observations, rng, legal=None: best_actions(find(observations, rng, legal))
 
-    def by_search(observations, rng, legal=None):
-        found = search(model, observations, settings, rng, legal_actions=legal, scale=scale, propose_mean=True)
-        return best_actions(found)
 
-    return by_search
+def make_search(network: Network, config: Config, scale: float | None = None) -> Callable[..., SearchResult]:
+    """A function find(observations [B, ...], rng, legal=None [B, A], record=False): the search of a trained agent.
+
+    It has no noise, and the policy's mean is among the candidates of continuous actions.
+    """
+    settings = _without_noise(network, config)
+    model = model_for_search(network, config.evaluation.max_policy_scale)
+
+    def find(observations, rng, legal=None, record=False):
+        options = {"legal_actions": legal, "scale": scale, "propose_mean": True, "record": record}
+        return search(model, observations, settings, rng, **options)
+
+    return find
+
+
+def _without_noise(network: Network, config: Config) -> SearchConfig:
+    settings = dataclasses.replace(config.search, dirichlet_fraction=0.0, gumbel_scale=0.0)
+    if network.spaces.continuous and settings.num_sampled_actions is None:
+        settings = dataclasses.replace(settings, num_sampled_actions=20)  # Sampled MuZero, DM Control
+    return settings
 
 
 def policy_modes(model, observations, legal=None) -> np.ndarray:

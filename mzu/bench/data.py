@@ -14,6 +14,7 @@ import numpy as np
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers import dqn_replay, minari_format, npz, rlu_atari, rlu_control
+from mzu.extras import is_installed
 
 COLUMNS = {
     "format": "format       ",
@@ -63,7 +64,7 @@ def contestants(count: int, folder: Path) -> list[tuple]:
         ("dqn_replay", frames, lambda path: write_replay_logs(path, frames), folder / "logs"),
         ("npz frames", frames, lambda path: npz.write_npz(path, frames), folder / "frames.npz"),
     ]
-    if minari_format.is_installed():
+    if is_installed("minari"):
         write = lambda path: minari_format.write_minari(path, states, task.spaces)  # noqa: E731
         result.append(("minari states", states, write, folder / "minari" / "states-v0"))
         write = lambda path: minari_format.write_minari(path, frames, spaces)  # noqa: E731

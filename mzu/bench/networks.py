@@ -8,7 +8,6 @@ import json
 import keras
 import numba
 import numpy as np
-import tensorflow as tf
 
 from mzu.bench.timing import best_times
 from mzu.config import LearningConfig, NetworkConfig, SearchConfig
@@ -20,6 +19,7 @@ from mzu.networks.compiled.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network, build_network
 from mzu.search.search import search
+from mzu.silent_tensorflow import tf
 
 SIMULATIONS = 50
 SPACES = Spaces(observation_shape=(8,), num_actions=4)

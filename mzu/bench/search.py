@@ -1,6 +1,5 @@
 """`mzu bench search`: one search against mctx, against the bare matrix products it needs, and the tree on its own."""
 
-import importlib.util
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,6 +10,7 @@ import threadpoolctl
 from mzu.bench.timing import best_times
 from mzu.compilation import kernel
 from mzu.config import SearchConfig
+from mzu.extras import require
 from mzu.networks.compiled.forward_pass import CompiledModel
 from mzu.networks.compiled.vector_code import add_product, pack, padded
 from mzu.networks.compiled.weights import pad_columns, random_weights
@@ -67,8 +67,8 @@ def add_arguments(parser) -> None:
 def run(arguments) -> int:
     if arguments.repetitions < 1:
         raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
-    if arguments.peers and importlib.util.find_spec("mctx") is None:
-        raise ValueError("--peers needs mctx; install it with: pip install 'mzu[peers]'")
+    if arguments.peers:
+        require("mctx", "--peers")
     records = []
     for case in CASES:
         records.append(measure(*case, repetitions=arguments.repetitions, peers=arguments.peers))

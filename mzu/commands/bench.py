@@ -3,8 +3,6 @@
 import argparse
 import importlib
 
-from mzu.silent_tensorflow import import_tensorflow
-
 BENCHMARKS = {
     "search": "one search against mctx and against the bare matrix products that it needs",
     "networks": "a search through the compiled twin against one through Keras, and the training step with XLA",
@@ -12,7 +10,6 @@ BENCHMARKS = {
     "data": "episodes, steps and megabytes per second that each dataset format is read and written with",
     "environments": "steps per second of the Atari wrapper, against Gymnasium's",
 }
-NEED_TENSORFLOW = ("networks", "train")
 
 
 def add_arguments(parser) -> None:
@@ -29,8 +26,6 @@ class BenchmarkParser(argparse.ArgumentParser):
     name: str
 
     def parse_known_args(self, args=None, namespace=None):
-        if self.name in NEED_TENSORFLOW:
-            import_tensorflow()
         module = importlib.import_module(f"mzu.bench.{self.name}")
         module.add_arguments(self)
         self.set_defaults(run_benchmark=module.run)

@@ -1,8 +1,9 @@
 """`mzu classroom build`: the notebooks of the assignments from their sources."""
 
-import importlib.util
 import time
 from pathlib import Path
+
+from mzu.extras import require
 
 FOLDER = Path(__file__).resolve().parents[2] / "tutorials" / "assignments"
 
@@ -19,8 +20,7 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
-    if importlib.util.find_spec("jupytext") is None:
-        raise ValueError("`mzu classroom build` reads its sources with jupytext: pip install 'mzu[classroom]'")
+    require("jupytext", "`mzu classroom build`")
     from mzu.classroom import build
 
     sources = chosen_sources(arguments.folder / "source", arguments.names)

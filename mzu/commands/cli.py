@@ -11,6 +11,7 @@ import sys
 from typing import NamedTuple
 
 import mzu
+from mzu.extras import EXTRAS, missing_sentence
 
 
 class Command(NamedTuple):
@@ -40,14 +41,13 @@ COMMANDS = [
 def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> int:
     """Run one command and return its exit status: 2 for a mistake that can be said in a sentence, 130 for Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
-    show_traceback = False
+    show_traceback = "--traceback" in argv  # the module of a command may fail before its arguments are read
     try:
         parser = build_parser(argv, commands)
         arguments = parser.parse_args(argv)
         if arguments.command is None:
             parser.print_help(sys.stderr)
             return 2
-        show_traceback = arguments.traceback
         return arguments.run(arguments)
     except KeyboardInterrupt:
         return 130
@@ -55,6 +55,12 @@ def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> i
         # `mzu doctor | head` is no mistake. Python would complain again when it flushes the closed pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except ModuleNotFoundError as error:
+        package = (error.name or "").split(".")[0]
+        if show_traceback or package not in EXTRAS:
+            raise
+        print(f"mzu: {missing_sentence(package, 'This command')}", file=sys.stderr)
+        return 2
     except (ValueError, OSError) as error:
         if show_traceback or not str(error):
             raise
@@ -64,7 +70,7 @@ def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> i
 
 def build_parser(argv: list[str], commands: list[Command] = COMMANDS) -> argparse.ArgumentParser:
     """The parser for `argv`: all commands by name, and the arguments of the one that `argv` chooses."""
-    parser = argparse.ArgumentParser(prog="mzu", description=mzu.__doc__)
+    parser = argparse.ArgumentParser(prog="mzu", description=mzu.__doc__.splitlines()[0])
     parser.add_argument("--version", action="version", version=f"mzu {mzu.__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where in the code an error arose")
     subparsers = parser.add_subparsers(dest="command", metavar="command")

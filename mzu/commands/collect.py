@@ -14,7 +14,6 @@ from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.embedded import RECIPES, recipe
 from mzu.episodes.episode import Episode
-from mzu.silent_tensorflow import import_tensorflow
 
 POLICIES = ("random", "heuristic", "mixture", "players", "trained")
 
@@ -121,7 +120,6 @@ def _fill_in(arguments) -> None:
 
 def _look_into_run(arguments) -> None:
     """Environment, network and settings of the search are those of the run."""
-    import_tensorflow()
     from mzu.training.run_folder import RunFolder
 
     if arguments.network is not None or arguments.recipe is not None:

@@ -3,17 +3,15 @@
 The formats: tutorials/data.md; notebook 09_real_data.
 """
 
-import contextlib
+import itertools
 import sys
 import warnings
-from pathlib import Path
 
 import tqdm
 
 from mzu.episodes.dataset import EpisodeDataset, load_episodes
+from mzu.episodes.writing import FORMATS, write_episodes
 from mzu.files import written_whole
-
-TARGETS = ("npz", "rlu", "rlu_atari", "minari")
 
 
 def add_arguments(parser) -> None:
@@ -42,7 +40,7 @@ def add_arguments(parser) -> None:
     )
     check.add_argument("--html", metavar="FILE", help="also write the report as one HTML file with plots")
     convert.add_argument("target", metavar="TARGET", help="NAME.npz, or a folder for the other formats")
-    convert.add_argument("--format", choices=TARGETS, help="default: npz for *.npz, else what suits the data")
+    convert.add_argument("--format", choices=FORMATS, help="default: npz for *.npz, else what suits the data")
     convert.add_argument(
         "--files", type=int, default=1, help="rlu, rlu_atari: how many files to spread the episodes over"
     )
@@ -70,18 +68,12 @@ def run_info(arguments) -> int:
 
 def run_check(arguments) -> int:
     """The dataset doctor, as text and as a page; 1 where training on the data would be wrong."""
-    from mzu.episodes.doctor.check import check_dataset
-    from mzu.episodes.doctor.report import report_html, report_text
+    from mzu.episodes.doctor.check import check
+    from mzu.episodes.doctor.report import report_html
 
     dataset = _load(arguments, skip_bad=True)
-    with contextlib.ExitStack() as stack:
-        environment = None
-        if arguments.env:
-            from mzu.environments.make import make
-
-            environment = stack.enter_context(make(arguments.env))
-        report = check_dataset(dataset, environment, lambda episodes: _progress(episodes, arguments))
-    print(report_text(report))
+    report = check(dataset, arguments.env, lambda episodes: _progress(episodes, arguments))
+    print(report)
     if arguments.html:
         with written_whole(arguments.html) as temporary:
             temporary.write_text(report_html(report), encoding="utf-8")
@@ -90,38 +82,16 @@ def run_check(arguments) -> int:
 
 def run_convert(arguments) -> int:
     """A dataset in another format, written whole or not at all."""
+    for name in ("limit", "files"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name} is {value}, but must be at least 1")
     dataset = _load(arguments, arguments.skip_bad)
-    target = Path(arguments.target)
-    format = arguments.format or ("npz" if target.suffix == ".npz" else None)
-    if arguments.limit is not None and arguments.limit < 1:
-        raise ValueError(f"--limit is {arguments.limit}, but must be at least 1")
-    if format == "npz":
-        from mzu.episodes.readers.npz import write_npz
-
-        _refuse_existing(target)
-        write_npz(target, _limited(dataset, arguments))
-    else:
-        _convert_to_folder(dataset, target, format, arguments)
+    episodes = itertools.islice(_progress(dataset, arguments), arguments.limit)
+    write_episodes(arguments.target, episodes, dataset.infer_spaces, arguments.format, arguments.files)
     _report_skipped(dataset)
-    print(f"wrote {target}")
+    print(f"wrote {arguments.target}")
     return 0
-
-
-def _convert_to_folder(dataset: EpisodeDataset, target: Path, format: str | None, arguments) -> None:
-    from mzu.episodes.readers import minari_format, rlu_atari, rlu_control
-
-    if arguments.files < 1:
-        raise ValueError(f"--files is {arguments.files}, but must be at least 1")
-    spaces = dataset.infer_spaces()
-    format = format or ("rlu" if spaces.continuous and not spaces.is_image else "rlu_atari")
-    if format == "minari":
-        minari_format.write_minari(target, _limited(dataset, arguments), spaces)
-    elif format == "rlu":
-        known = target.name in rlu_control.ACTION_DIMENSIONS
-        task = rlu_control.control_task(target.name) if known else rlu_control.own_task(target.name, spaces)
-        rlu_control.write_control(target, _limited(dataset, arguments), task, arguments.files)
-    else:
-        rlu_atari.write_atari(target, _limited(dataset, arguments), num_shards=arguments.files)
 
 
 def _load(arguments, skip_bad: bool) -> EpisodeDataset:
@@ -146,28 +116,13 @@ def _progress(dataset: EpisodeDataset, arguments):
     )
 
 
-def _limited(dataset: EpisodeDataset, arguments):
-    for number, episode in enumerate(_progress(dataset, arguments)):
-        if number == arguments.limit:
-            return
-        yield episode
-
-
-def _refuse_existing(target: Path) -> None:
-    if target.exists():
-        raise ValueError(f"{target} exists; choose another name, or remove it")
-
-
 def _report_skipped(dataset: EpisodeDataset) -> None:
     if dataset.skipped:
         print(f"mzu: left out {dataset.skipped} that could not be read, first: {dataset.faults[0]}", file=sys.stderr)
 
 
 def _size(dataset: EpisodeDataset) -> str:
-    files = [
-        inner for path in dataset.files for inner in ([path] if path.is_file() else path.rglob("*")) if inner.is_file()
-    ]
-    size = sum(path.stat().st_size for path in files)
+    size = dataset.num_bytes
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

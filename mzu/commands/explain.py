@@ -6,8 +6,6 @@ The latter lives in `explain_model.py`.
 import sys
 from pathlib import Path
 
-from mzu.silent_tensorflow import import_tensorflow
-
 PORT = 8765
 EPISODES = 10
 RECORD = ".json"
@@ -38,11 +36,9 @@ def run(arguments) -> int:
     if arguments.model:
         from mzu.commands import explain_model as model_command
 
-        import_tensorflow()
         return model_command.run(arguments, is_record)
     simulations = None if arguments.simulations is None else parse_simulations(arguments.simulations)
     _check(arguments, is_record)
-    import_tensorflow()
     if arguments.serve:
         from mzu.explain.server import serve
 

@@ -1,7 +1,6 @@
 """`mzu network`: the networks that a config makes for given observations and actions, and the memory of one search."""
 
 import argparse
-import math
 
 from mzu.config import Config
 
@@ -26,6 +25,7 @@ def run(arguments) -> int:
     from mzu.environments.spaces import Spaces
     from mzu.networks.network import build_network
     from mzu.networks.parameter_table import network_summary
+    from mzu.search.memory import root_candidates, search_bytes
 
     continuous = arguments.actions is None
     spaces = Spaces(
@@ -39,30 +39,9 @@ def run(arguments) -> int:
     print(network_summary(network))
     print(
         f"memory of one search: {size / 1e6:,.1f} MB for {arguments.batch} positions, "
-        f"{config.search.num_simulations} simulations, {_candidates(network, config.search)} candidates"
+        f"{config.search.num_simulations} simulations, {root_candidates(network, config.search)} candidates"
     )
     return 0
-
-
-def search_bytes(network, search_config, batch: int) -> int:
-    """The bytes of the trees of one search, with an injected action at the root where actions are sampled."""
-    from mzu.networks.compiled.vector_code import padded
-    from mzu.search.tree import tree_bytes
-
-    spaces, sampled = network.spaces, search_config.num_sampled_actions
-    if spaces.continuous and sampled is None:
-        raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
-    # The compiled twin of a fully-connected network pads its hidden states.
-    hidden_size = math.prod(network.hidden_shape) if spaces.is_image else padded(*network.hidden_shape)
-    dimensions = spaces.num_actions if spaces.continuous else int(sampled is not None)
-    candidates = _candidates(network, search_config)
-    first = candidates if search_config.evaluates_first else 0
-    return tree_bytes(batch, search_config.simulations, candidates, hidden_size, dimensions, first)
-
-
-def _candidates(network, search_config) -> int:
-    sampled = search_config.num_sampled_actions
-    return network.spaces.num_actions if sampled is None else sampled + 1
 
 
 def _shape(text: str) -> tuple[int, ...]:

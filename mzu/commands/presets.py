@@ -1,8 +1,5 @@
 """`mzu presets`: the named settings, and what one of them says."""
 
-import dataclasses
-
-from mzu.config import Config
 from mzu.presets import PRESETS, preset
 
 
@@ -28,26 +25,5 @@ def run(arguments) -> int:
     print(f"# {chosen.summary}")
     if chosen.compare:
         print("# trains behaviour cloning, CRR and Unplugged on the same data, and compares them")
-    print("\n".join(differences(chosen.config) or ["# the defaults, all of them"]))
+    print("\n".join(chosen.config.differences() or ["# the defaults, all of them"]))
     return 0
-
-
-def differences(config: Config) -> list[str]:
-    """What `--set` would have to say to make `config` of the defaults."""
-    found = []
-    default = Config()
-    for field in dataclasses.fields(config):
-        value, usual = getattr(config, field.name), getattr(default, field.name)
-        if not dataclasses.is_dataclass(value):
-            pairs = [(field.name, value, usual)]
-        else:
-            names = [inner.name for inner in dataclasses.fields(value)]
-            pairs = [(f"{field.name}.{name}", getattr(value, name), getattr(usual, name)) for name in names]
-        found += [f"{name}={_text(value)}" for name, value, usual in pairs if value != usual]
-    return found
-
-
-def _text(value) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)

@@ -5,7 +5,6 @@ from pathlib import Path
 from mzu.experiments.catalogue import EXPERIMENTS, experiment
 from mzu.experiments.definition import Experiment, Task
 from mzu.experiments.tasks import task
-from mzu.silent_tensorflow import import_tensorflow
 
 SEEDS = 5
 OUT = Path("runs/reproduce")
@@ -61,7 +60,6 @@ def listing() -> str:
 
 
 def _run_experiment(chosen: Experiment, tasks: list[Task], arguments) -> int:
-    import_tensorflow()
     from mzu.experiments.running import FIRST_SEED, alone_in, plan, rows, run_all, write_rows
 
     out = arguments.out

@@ -22,6 +22,7 @@ import numpy as np
 
 from mzu.environments.environment import Environment
 from mzu.environments.spaces import Spaces
+from mzu.extras import require
 
 SIZE = {"grey": 84, "rgb": 96}
 STACK = {"grey": 4, "rgb": 32}
@@ -123,6 +124,7 @@ class AtariEnvironment(Environment):
 
 
 def _make_game(game: str, sticky: float, full_action_set: bool, frame_limit: int):
+    require("ale_py", "Atari")
     import ale_py
     import gymnasium
 
@@ -146,8 +148,7 @@ def _make_game(game: str, sticky: float, full_action_set: bool, frame_limit: int
 
 
 def _resizer(size: int):
-    try:
-        import cv2
-    except ImportError:
-        raise ValueError("Atari frames are resized with OpenCV, which is missing; pip install 'mzu[atari]'") from None
+    require("cv2", "Resizing Atari's frames")
+    import cv2
+
     return lambda screen: cv2.resize(screen, (size, size), interpolation=cv2.INTER_AREA)

@@ -9,12 +9,12 @@ import contextlib
 import difflib
 import logging
 import os
-import sys
 
 import numpy as np
 
-from mzu.environments.environment import Environment
+from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
+from mzu.extras import require
 
 # The nine tasks of RL Unplugged: key and size of each part of an observation, in the order in which they are joined.
 # finger_turn_hard: the environment also returns `touch`, which the data lack; an agent trained without it acts without.
@@ -136,8 +136,9 @@ def _without_deprecations():
 
 def import_suite():
     """DM Control's suite, told not to look for a screen where there is none; without this its import fails there."""
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+    if not has_screen():
         os.environ.setdefault("MUJOCO_GL", "disable")
+    require("dm_control", "DM Control")
     from dm_control import suite
 
     return suite

@@ -6,6 +6,9 @@ actions of any of them for several steps where the id says so (held_actions.py).
 recorded that did not happen.
 """
 
+import os
+import sys
+
 import numpy as np
 
 from mzu.environments.spaces import Spaces
@@ -81,6 +84,12 @@ class Environment:
 
     def __repr__(self):
         return f"<{self.id}: {self.spaces}>"
+
+
+def has_screen() -> bool:
+    """Whether libraries that draw may look for a screen; on a server without one they would fail or complain."""
+    is_linux = sys.platform.startswith("linux")
+    return not is_linux or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def checked_action(action, spaces: Spaces, name: str = "The environment"):

@@ -14,12 +14,15 @@
 The order of a `Dict` is that of `space.spaces`, which Gymnasium sorts by name unless it was given an OrderedDict.
 """
 
+import os
+
 import gymnasium
 import numpy as np
 from gymnasium import spaces as gym
 
-from mzu.environments.environment import Environment
+from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
+from mzu.extras import install_command
 
 
 class GymnasiumEnvironment(Environment):
@@ -65,10 +68,12 @@ class GymnasiumEnvironment(Environment):
     def render(self):
         if "rgb_array" not in self.world.metadata.get("render_modes", []):
             return super().render()
+        if not has_screen():
+            os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # otherwise pygame complains that there is none
         try:
             picture = self.world.render() if self.world.render_mode == "rgb_array" else None
         except gymnasium.error.DependencyNotInstalled as error:
-            raise ValueError(f"{self.id} needs a package that is not installed to draw itself: {error}") from None
+            raise ValueError(missing_dependency(f"A picture of {self.id}", error)) from None
         if picture is None:
             raise ValueError(f"{self.id} draws nothing in this mode; make it with render_mode='rgb_array'")
         return np.asarray(picture)
@@ -92,6 +97,12 @@ class GymnasiumEnvironment(Environment):
         if array.size != np.prod(shape):
             raise ValueError(f"{self.id} returned an observation of shape {array.shape}, but its space says {shape}")
         return array.reshape(shape)
+
+
+def missing_dependency(what: str, error: gymnasium.error.DependencyNotInstalled) -> str:
+    """A sentence about a package that Gymnasium lacks; where mzu has an extra for it, that one is advised."""
+    needed = f"{what} needs a package that is not installed"
+    return f"{needed}, pygame: {install_command('video')}" if "pygame" in str(error) else f"{needed}: {error}"
 
 
 def _observation_shape(space, channels_first: bool, name: str) -> tuple[tuple[int, ...], str]:

@@ -16,7 +16,7 @@ from mzu.environments.held_actions import HeldActions, split_id
 def make(id, **options) -> Environment:
     """The environment of this name, with the options of its kind; also takes a `gymnasium.Env`.
 
-    >>> make("catch").spaces.observation_shape
+    >>> mzu.make("catch").spaces.observation_shape
     (10, 5, 1)
     """
     if isinstance(id, Environment):
@@ -47,7 +47,7 @@ def _make_gymnasium(id: str, options: dict) -> Environment:
     import gymnasium
 
     from mzu.environments import games
-    from mzu.environments.gymnasium_environment import GymnasiumEnvironment
+    from mzu.environments.gymnasium_environment import GymnasiumEnvironment, missing_dependency
 
     own_options = {name: options.pop(name) for name in ("channels_first",) if name in options}
     try:
@@ -56,7 +56,7 @@ def _make_gymnasium(id: str, options: dict) -> Environment:
     except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError):
         raise ValueError(_unknown(id, list(games.GAMES), list(gymnasium.registry))) from None
     except gymnasium.error.DependencyNotInstalled as error:
-        raise ValueError(f"{id} needs a package that is not installed: {error}") from None
+        raise ValueError(missing_dependency(id, error)) from None
     except gymnasium.error.Error as error:
         raise ValueError(f"{id} cannot be made: {error}") from None
     except TypeError as error:

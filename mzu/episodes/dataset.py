@@ -7,13 +7,14 @@
     minari:ID                 Minari (minari_format.py)
     a path                    an .npz (npz.py), or a file or folder of the formats above
     a dictionary of arrays    as `episodes_from_arrays` takes them (npz.py)
+    a list of episodes        or anything else that gives them one by one, such as `collect`
 
 The formats: tutorials/data.md; notebook 09_real_data.
 """
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,7 @@ from mzu.episodes.readers.faults import Fault, FaultCounter, OnFault, raise_faul
 from mzu.episodes.readers.files import find_shards
 
 Reader = Callable[[OnFault], Iterator[Episode]]
+Source = str | Path | Mapping | Iterable[Episode]
 
 
 class EpisodeDataset:
@@ -34,7 +36,7 @@ class EpisodeDataset:
 
     attribute      meaning
     name           what was asked for
-    format         "embedded", "rlu", "rlu_atari", "dqn_replay", "minari", "npz" or "arrays"
+    format         "embedded", "rlu", "rlu_atari", "dqn_replay", "minari", "npz", "arrays" or "episodes"
     spaces         Spaces, where the format says them; `infer_spaces` finds them in the data
     files          the files in the order of reading
     keys           RL Unplugged's control tasks: the parts of an observation and their sizes, in order
@@ -86,6 +88,12 @@ class EpisodeDataset:
         return f"<{self.name}: {count} episodes in {len(self.files)} files>"
 
     @property
+    def num_bytes(self) -> int:
+        """The size of all files together."""
+        inside = [inner for path in self.files for inner in ([path] if path.is_file() else path.rglob("*"))]
+        return sum(path.stat().st_size for path in inside if path.is_file())
+
+    @property
     def skipped(self) -> int:
         return self._counter.count
 
@@ -130,7 +138,7 @@ class EpisodeDataset:
 
 
 def load_episodes(
-    source: str | Path | Mapping,
+    source: Source,
     root: str | Path | None = None,
     *,
     skip_bad: bool = False,
@@ -138,17 +146,24 @@ def load_episodes(
     fraction: float = 1.0,
     num_actions: int | None = None,
 ) -> EpisodeDataset:
-    """The dataset of this name under the folder `root`, or at this path; nothing is downloaded.
+    """The dataset of this name under the folder `root`, at this path, or made of what is given; nothing is downloaded.
 
     option         meaning
     skip_bad       count what cannot be read and go on, instead of stopping with the first fault
     reward_shift   move rewards this many steps later (see `mzu data check`)
     fraction       DQN Replay only: 0.01 and 0.1 are the paper's low-data setting
     num_actions    of a discrete action space, where it differs from the game's minimal set or is not known
+
+    >>> dataset = mzu.load_episodes("embedded:cartpole")
+    >>> len(dataset), next(iter(dataset)).observations.shape
+    (250, (194, 4))
     """
     if isinstance(source, Mapping):
         read = functools.partial(npz.read_arrays, dict(source))
         return EpisodeDataset("arrays", "arrays", [read], reward_shift=reward_shift, skip_bad=skip_bad)
+    if not isinstance(source, str | Path):
+        parts = _open_given(source, num_actions)
+        return EpisodeDataset("episodes", "episodes", **parts, reward_shift=reward_shift, skip_bad=skip_bad)
     scheme, name, path = locate(source, root)
     counter = FaultCounter()
     on_fault = counter if skip_bad else raise_fault
@@ -172,6 +187,21 @@ def shift_rewards(episode: Episode, steps: int) -> Episode:
     else:
         rewards[:steps] = episode.rewards[-steps:]
     return dataclasses.replace(episode, rewards=rewards)
+
+
+def _open_given(source, num_actions: int | None) -> dict:
+    """Episodes that are in memory already."""
+    if not isinstance(source, Iterable):
+        raise ValueError(f"{source!r} is no dataset; give a name, a path, a dictionary of arrays or a list of episodes")
+    episodes = list(source)
+    for number, item in enumerate(episodes):
+        if not isinstance(item, Episode):
+            raise ValueError(
+                f"Item {number} of the dataset is a {type(item).__name__}, but must be an Episode; arrays go into "
+                "a dictionary, see tutorials/your_own_dataset.md"
+            )
+    spaces = _discrete_spaces(episodes, num_actions)
+    return {"readers": [lambda on_fault: iter(episodes)], "spaces": spaces, "num_episodes": len(episodes)}
 
 
 def _open_embedded(name, path, on_fault, **_) -> dict:
@@ -231,14 +261,19 @@ def _open_minari(name, path, on_fault, **_) -> dict:
 def _open_npz(name, path, on_fault, num_actions, **_) -> dict:
     files = [path] if path.is_file() else sorted(path.glob("*.npz"))
     counts = [npz.count_npz(file) for file in files]
-    spaces = None
-    if num_actions is not None:
-        episodes = (episode for file in files for episode in npz.read_npz(file, on_fault=lambda fault: None))
-        observations = next((episode.observations for episode in episodes), np.zeros((1, 1)))
-        spaces = Spaces(observations.shape[1:], num_actions, observation_dtype=_kind(observations.dtype))
+    episodes = (episode for file in files for episode in npz.read_npz(file, on_fault=lambda fault: None))
+    spaces = _discrete_spaces(episodes, num_actions)
     readers = [functools.partial(npz.read_npz, file) for file in files]
     count = None if None in counts else sum(counts)
     return {"readers": readers, "files": files, "spaces": spaces, "num_episodes": count}
+
+
+def _discrete_spaces(episodes: Iterable[Episode], num_actions: int | None) -> Spaces | None:
+    """Spaces as the first episode shows them, with this number of actions; None where it is not given."""
+    if num_actions is None:
+        return None
+    observations = next((episode.observations for episode in episodes), np.zeros((1, 1)))
+    return Spaces(observations.shape[1:], num_actions, observation_dtype=_kind(observations.dtype))
 
 
 _OPENERS = {

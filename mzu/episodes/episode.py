@@ -28,6 +28,10 @@ class Episode:
              source          text                        where it came from, for messages: file, record
 
     Arrays are read-only, and so is the episode; `dataclasses.replace` makes a changed copy.
+
+    >>> episode = mzu.Episode([[0.0], [1.0], [2.0]], actions=[1, 1], rewards=[0.0, 1.0], terminated=True)
+    >>> len(episode), episode.total_reward
+    (2, 1.0)
     """
 
     observations: np.ndarray

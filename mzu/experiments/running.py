@@ -233,7 +233,7 @@ def _forget_networks() -> None:
     """Keras remembers every network; many runs in one process would fill the memory."""
     import gc
 
-    import keras
+    from mzu.silent_tensorflow import keras
 
     keras.utils.clear_session()
     gc.collect()

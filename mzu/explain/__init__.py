@@ -17,6 +17,10 @@ class _Callable(types.ModuleType):
         """Explains the targets of one position of a run (its folder), a `Config` or a `Trainer` -> `Explanation`.
 
         `compare` names another checkpoint, whose targets stand beside this one's.
+
+        >>> explanation = mzu.explain(trainer, episode=0, step=4)
+        >>> sum(explanation.result["visits"]) == config.search.num_simulations
+        True
         """
         from mzu.explain.explanation import explain_position
         from mzu.explain.system import open_system

@@ -30,6 +30,7 @@ from mzu.search.kernels import ALL_ACTIONS
 from mzu.search.reference import widen
 from mzu.search.search import SearchResult, make_settings
 from mzu.search.tree import NO_NODE, ROOT, new_tree, root_actions
+from mzu.silent_tensorflow import tf
 from mzu.training.trainer import new_replay
 
 
@@ -100,9 +101,7 @@ def other_action_space(system: System) -> System:
 
 class LossyReplay(Replay):
     def add(self, segment):
-        from tensorflow.io import decode_jpeg, encode_jpeg
-
-        small = [decode_jpeg(encode_jpeg(frame, quality=30)).numpy() for frame in segment.observations]
+        small = [tf.io.decode_jpeg(tf.io.encode_jpeg(frame, quality=30)).numpy() for frame in segment.observations]
         super().add(dataclasses.replace(segment, observations=np.stack(small)))
 
 

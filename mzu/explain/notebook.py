@@ -11,6 +11,7 @@ from mzu.explain.drawing import tree_svg
 from mzu.explain.root_drawing import root_svg
 from mzu.explain.tables import Table
 from mzu.explain.wording import number
+from mzu.extras import require
 
 
 class Picture:
@@ -59,10 +60,9 @@ def as_html(explanation) -> str:
 
 def walk(explanation):
     """A slider through the simulations, with the tree after each and what its scores were."""
-    try:
-        import ipywidgets
-    except ImportError:
-        raise ValueError("A walk needs ipywidgets, which is not installed: pip install ipywidgets") from None
+    require("ipywidgets", "A walk")
+    import ipywidgets
+
     if not explanation.simulations:
         raise ValueError("There are no simulations to walk through: these targets do not come from a tree")
     last = len(explanation.simulations)

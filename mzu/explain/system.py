@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from keras import ops
 
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
@@ -24,6 +23,7 @@ from mzu.replay.pieces import Piece, cut_piece, tail_length
 from mzu.replay.replay import Batch, Replay
 from mzu.replay.segment import split_lengths
 from mzu.search.search import SearchResult, search
+from mzu.silent_tensorflow import ops
 
 
 @dataclasses.dataclass(eq=False)

@@ -6,7 +6,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
 from mzu.config import Config
 from mzu.learning.losses import Following, consistency_losses, following_of, unroll, unrolled_losses
@@ -16,6 +15,7 @@ from mzu.networks.compiled.compile_model import model_for_search, refresh
 from mzu.networks.network import Network, build_network
 from mzu.networks.scalars import scalar_from_logits
 from mzu.replay.replay import Batch
+from mzu.silent_tensorflow import tf
 
 # What `Learner.step` reports, in this order, and what follows where that loss is on; tutorials/metrics.md has the
 # formulas.

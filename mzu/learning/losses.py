@@ -12,7 +12,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from keras import ops
 
 from mzu.config import LearningConfig, NetworkConfig
 from mzu.learning.targets import Targets
@@ -20,6 +19,7 @@ from mzu.networks.network import Network, scale_gradient
 from mzu.networks.policy_heads import policy_distribution
 from mzu.networks.scalars import PAPER, scalar_loss
 from mzu.replay.replay import Batch
+from mzu.silent_tensorflow import ops
 
 LENGTH_EPSILON = 1e-6  # added to the squared length of a hidden state, which may be 0
 

@@ -12,7 +12,7 @@ network has so many small arrays that going through them one by one takes as lon
 
 import math
 
-import tensorflow as tf
+from mzu.silent_tensorflow import tf
 
 MEAN_DECAY = 0.9  # b1
 SQUARE_DECAY = 0.999  # b2

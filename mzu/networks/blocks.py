@@ -12,9 +12,8 @@ and of actions are exceptions (`representation.py`, `dynamics.py`).
 
 import math
 
-from keras import initializers, layers, ops, random
-
 from mzu.networks.constants import NORM_EPSILON
+from mzu.silent_tensorflow import initializers, layers, ops, random
 
 SMALL_IMAGE = 16  # images with no side longer than this keep their size
 SMALLEST_SIDE = 8  # larger ones are halved until no side is longer than this: 96 -> 6, 84 -> 6, 64 -> 8

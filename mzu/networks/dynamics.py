@@ -11,13 +11,11 @@ few among 64 or more inputs of one layer the action would hardly count at first,
 time what happens on average instead of what each action does.
 """
 
-import keras
-from keras import layers, ops
-
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.blocks import head, layer, normal_initialiser, residual_tower, scale_to_unit
 from mzu.networks.scalars import head_size
+from mzu.silent_tensorflow import keras, layers, ops
 
 
 def build_dynamics(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[int, ...], initialiser) -> keras.Model:

@@ -8,12 +8,12 @@ This is how convolutional networks are searched; a fully-connected one has a com
 import math
 
 import numpy as np
-import tensorflow as tf
 
 from mzu.networks.model import GaussianPolicy
 from mzu.networks.network import Network
 from mzu.networks.policy_heads import gaussian_parameters
 from mzu.networks.scalars import scalar_from_logits
+from mzu.silent_tensorflow import tf
 
 
 class KerasModel:

@@ -35,6 +35,8 @@ class TabularModel:
     reward      [S, A]  the reward for it
     logits      [S, A]  the policy network's output
     value       [S]     the value network's output
+
+    >>> model = mzu.TabularModel(next_state=[[2, 1], [2, 2], [2, 2]], reward=[[1, 0], [3, 3], [0, 0]])
     """
 
     def __init__(self, next_state, reward, logits=None, value=None):

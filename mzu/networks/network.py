@@ -13,10 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import keras
 import numpy as np
-import tensorflow as tf
-from keras import ops
 
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
@@ -24,6 +21,7 @@ from mzu.networks.blocks import new_initialiser
 from mzu.networks.dynamics import build_dynamics
 from mzu.networks.prediction import build_action_value, build_prediction
 from mzu.networks.representation import build_representation
+from mzu.silent_tensorflow import keras, ops, tf
 
 
 class Initial(NamedTuple):

@@ -3,9 +3,8 @@
 import math
 import re
 
-import keras
-
 from mzu.networks.network import Network
+from mzu.silent_tensorflow import keras
 
 
 def count_parameters(model: keras.Model | Network) -> int:

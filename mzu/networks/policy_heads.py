@@ -11,10 +11,8 @@ under a tanh they would have none.
 
 import math
 
-import tensorflow_probability as tfp
-from keras import ops
-
 from mzu.networks.constants import INITIAL_SCALE_LOGIT, MIN_POLICY_SCALE
+from mzu.silent_tensorflow import ops, tfp
 
 distributions = tfp.distributions
 

@@ -5,13 +5,11 @@ action-value head serves the paper's ablation without a model ("0-step"): it sit
 and its values are never unrolled. Notebook 02_networks builds it.
 """
 
-import keras
-from keras import ops
-
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.blocks import head, trunk
 from mzu.networks.scalars import head_size
+from mzu.silent_tensorflow import keras, ops
 
 
 def build_prediction(config: NetworkConfig, spaces: Spaces, hidden_shape: tuple[int, ...], initialiser) -> keras.Model:

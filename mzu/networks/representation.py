@@ -7,12 +7,12 @@
 A trunk has `num_blocks` blocks; those of the down-sampling come on top, as in MuZero.
 """
 
-import keras
 import numpy as np
 
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.blocks import downsample, normal_initialiser, num_halvings, residual_tower, scale_to_unit, trunk
+from mzu.silent_tensorflow import keras
 
 
 def build_representation(config: NetworkConfig, spaces: Spaces, initialiser) -> keras.Model:

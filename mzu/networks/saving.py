@@ -12,12 +12,12 @@ import pathlib
 import zipfile
 
 import h5py
-import keras
 
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
 from mzu.files import written_whole
 from mzu.networks.network import Network, build_network
+from mzu.silent_tensorflow import keras
 
 KERAS, WEIGHTS = ".keras", ".weights.h5"
 DESCRIPTION = "mzu.json"  # the member of a .keras archive, or the attribute of a .weights.h5 file

@@ -25,10 +25,9 @@ their outputs look alike.
 
 import math
 
-from keras import ops
-
 from mzu.config import NetworkConfig
 from mzu.networks.constants import SCALAR_EPSILON
+from mzu.silent_tensorflow import ops
 
 PAPER = NetworkConfig()  # its heads: two-hot targets over the integers
 

@@ -82,6 +82,11 @@ def search(
     record                              keep the history of every simulation
 
     All random numbers come from `rng`; the same generator state gives the same search.
+
+    >>> config = mzu.SearchConfig(num_simulations=100, discount=0.9, dirichlet_fraction=0.0)
+    >>> result = mzu.search(model, [0], config, np.random.default_rng(0))
+    >>> result.visits.argmax(axis=1)
+    array([1])
     """
     batch = len(observations)
     if batch == 0:

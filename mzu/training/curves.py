@@ -1,12 +1,11 @@
 """Learning curves of one or several runs as a picture: the evaluations with their confidence bands, and the losses."""
 
+import functools
+import io
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
-from mzu.files import written_whole
 
 # Okabe and Ito's colours, which colour-blind people tell apart, each with a marker of its own.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"))
@@ -14,7 +13,7 @@ LOSSES = {"policy_loss": "policy loss", "value_loss": "value loss", "reward_loss
 
 
 class Curve(NamedTuple):
-    """A run: its name, the rows of its log, and its final evaluation {"mean", "low", "high", "episodes"} or None."""
+    """A run: its name, the rows of its log, and its final evaluation as in result.json, or None."""
 
     name: str
     rows: list[dict[str, float]]
@@ -27,8 +26,8 @@ class Curve(NamedTuple):
         return steps, values
 
 
-def plot_curves(path: str | Path, curves: list[Curve], title: str, dataset_mean: float | None = None) -> None:
-    """Writes the picture as PNG: returns above, the three losses below, all over learner steps."""
+def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = None):
+    """The picture as a matplotlib figure: returns above, the three losses below, all over learner steps."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -42,8 +41,15 @@ def plot_curves(path: str | Path, curves: list[Curve], title: str, dataset_mean:
             panels[name].plot(*curve.column(name), color=colour, linewidth=1.5)
         panels[name].set_title(label, fontsize="medium")
         _finish(panels[name])
-    with written_whole(path) as temporary:
-        figure.savefig(temporary, format="png")
+    # A notebook shows it, although pyplot has not been imported.
+    figure._repr_png_ = functools.partial(_as_png, figure)
+    return figure
+
+
+def _as_png(figure) -> bytes:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    return picture.getvalue()
 
 
 def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> None:
@@ -53,7 +59,7 @@ def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> Non
             bar = [[final["mean"] - final["low"]], [final["high"] - final["mean"]]]
             panel.errorbar(curve.rows[-1]["step"], final["mean"], bar, color=colour, marker=marker, markersize=9,
                            markeredgecolor="black", capsize=5, clip_on=False, zorder=5)  # fmt: skip
-            label += f"\nfinal {final['mean']:.4g} ({final['episodes']} episodes)"
+            label += f"\nfinal, {final['episodes']} episodes:" + _draw_other_ways(panel, curve, colour, marker)
         steps, means = curve.column("evaluation")
         panel.plot(steps, means, color=colour, marker=marker, markersize=4, label=label)
         low, high = (curve.column(name)[1] for name in ("low", "high"))
@@ -66,8 +72,27 @@ def _draw_returns(panel, curves: list[Curve], dataset_mean: float | None) -> Non
         panel.axhline(dataset_mean, color="black", linestyle="--", linewidth=1, label=label)
     panel.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.01, 1.0), labelspacing=0.9)
     panel.set_ylabel("return per episode")
-    panel.set_title("mean return, with its 95 % interval over episodes; large: final evaluation", fontsize="medium")
+    panel.set_title(
+        "mean return, 95 % interval; large: final evaluation, hollow: in another way",
+        fontsize="medium",
+    )
     _finish(panel)
+
+
+def _draw_other_ways(panel, curve: Curve, colour: str, marker: str) -> str:
+    """Hollow marks for the ways of selecting actions beside the run's own -> what the legend says about all."""
+    final = curve.final
+    # Runs of older versions were evaluated in one way.
+    ways = final.get("selections") or {final.get("select", ""): final}
+    for way, row in ways.items():
+        if way != final.get("select", ""):
+            here = (curve.rows[-1]["step"], row["mean"])
+            panel.plot(
+                *here, color="white", marker=marker, markersize=7, markeredgecolor=colour, clip_on=False, zorder=4
+            )
+            panel.annotate(f"by {way}", here, (-8, 0), textcoords="offset points", color=colour, ha="right",
+                           va="center", fontsize="small")  # fmt: skip
+    return "".join(f"\n  {row['mean']:.4g} by {way}" for way, row in ways.items())
 
 
 def _styled(curves: list[Curve]):

@@ -120,6 +120,8 @@ class Recorder:
             return
         state = self.folder.load_checkpoint(checkpoints[-1])
         self.trainer.restore(state)
+        timing = self.folder.read_log("timing.csv")
+        self._started -= timing[-1]["seconds"] if timing else 0.0  # the sessions before count, too
         columns = inside(state, "metrics")
         rows = zip(*columns.values(), strict=True)
         self._metrics = [dict(zip(columns, (float(value) for value in row), strict=True)) for row in rows]

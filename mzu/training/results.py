@@ -1,6 +1,7 @@
-"""Returns of episodes as a line of a table: mean, 95 % interval, extremes; as aligned text and as CSV."""
+"""Returns of episodes as a line of a table: mean, 95 % interval, extremes; as aligned text, HTML and CSV."""
 
 import csv
+import html
 import io
 import shlex
 from pathlib import Path
@@ -21,11 +22,7 @@ def result_row(name: str, returns, lengths) -> dict:
 
 def table(rows: list[dict], title: str = "") -> str:
     """The rows as aligned text; `title` stands over their names."""
-    cells = [[title, "mean return", "95 % interval", "lowest", "highest", "mean length", "episodes"]]
-    for row in rows:
-        name, mean, low, high, least, most, length, episodes = (row[column] for column in COLUMNS)
-        numbers = [shown(mean), f"{shown(low)} .. {shown(high)}", shown(least), shown(most)]
-        cells.append([name, *numbers, f"{length:.1f}", str(episodes)])
+    cells = _cells(rows, title)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = []
     for name, *numbers in cells:
@@ -43,9 +40,57 @@ def as_csv(rows: list[dict]) -> str:
     return text.getvalue()
 
 
+def as_html(rows: list[dict], title: str = "", notes: list[str] = ()) -> str:
+    """The rows as a table of a notebook, with notes below it."""
+    head, *lines = _cells(rows, title)
+    cells = ["".join(f"<th>{html.escape(text)}</th>" for text in head)]
+    for name, *numbers in lines:
+        named = f'<td style="text-align: left">{html.escape(name)}</td>'
+        cells.append(named + "".join(f"<td>{html.escape(text)}</td>" for text in numbers))
+    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>{below}"
+
+
+def evaluated_rows(name: str, result: dict) -> list[dict]:
+    """The rows of a run's result.json, one for each way in which actions were selected; none without evaluation."""
+    if "mean" not in result:
+        return []
+    # Runs of older versions were evaluated in one way.
+    selections = result.get("selections") or {result["select"]: result}
+    return [row | {"name": f"{spoken(name)}, by {select}"} for select, row in selections.items()]
+
+
+def finished_words(label: str, result: dict) -> str:
+    """A sentence about a run that has ended: how long it took, and what it earns."""
+    text = f"{label}: {result['steps']} steps in {shown_time(result['seconds'])}"
+    for row in evaluated_rows("", result):
+        way = row["name"].removeprefix(f"{spoken('')}, ")
+        text += f", {shown(row['mean'])} {way} ({shown(row['low'])} .. {shown(row['high'])})"
+    return text
+
+
+def fallen_words(name: str, path: Path, result: dict, best: dict) -> str | None:
+    """A sentence where the final network earns more than 10 % less than the best one on the way; otherwise None."""
+    if not best or "mean" not in result or result["mean"] >= best["mean"] - 0.1 * abs(best["mean"]):
+        return None
+    whose = f"{spoken(name)}: the" if name else "The"
+    return (
+        f"{whose} final network earns {shown(result['mean'])} by {result['select']}, the best one on the way "
+        f"{shown(best['mean'])} (step {best['step']}): `mzu evaluate {shown_path(path)} --checkpoint best`"
+    )
+
+
 def shown(value: float) -> str:
     """A return with about four digits."""
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def shown_time(seconds: float) -> str:
+    """A duration: 42 s, 3 min 20 s, 2 h 5 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def shown_path(path: Path) -> str:
@@ -55,4 +100,14 @@ def shown_path(path: Path) -> str:
 
 def spoken(name: str) -> str:
     """A run's name for people: behaviour_cloning -> behaviour cloning; a single run is "trained"."""
-    return {"": "trained", "crr": "CRR"}.get(name, name.replace("_", " "))
+    return {"": "trained", "crr": "CRR", "unplugged": "Unplugged"}.get(name, name.replace("_", " "))
+
+
+def _cells(rows: list[dict], title: str) -> list[list[str]]:
+    """The texts of a table, its head first."""
+    cells = [[title, "mean return", "95 % interval", "lowest", "highest", "mean length", "episodes"]]
+    for row in rows:
+        name, mean, low, high, least, most, length, episodes = (row[column] for column in COLUMNS)
+        numbers = [shown(mean), f"{shown(low)} .. {shown(high)}", shown(least), shown(most)]
+        cells.append([name, *numbers, f"{length:.1f}", str(episodes)])
+    return cells

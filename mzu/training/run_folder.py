@@ -1,37 +1,36 @@
 """`RunFolder`: what a run leaves on the disk, so that it can be looked at, evaluated and continued.
 
     config.json       everything that defines the run
-    versions.json     versions of Python and of the libraries, and when the run was started
+    versions.json     versions of Python and of the libraries, the processor, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took
     curve.png         the learning curve; beside the runs where several are compared, like result.csv, the table
     checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
     best/             the network with the highest evaluation so far, and which one that was
     .../scale.json    beside a network: the running scale of its advantages, where `search.improvement` has one
-    result.json       the final evaluation
+    result.json       the final evaluation, by every way of selecting actions, and how long training took
+    data.npz          the data, where they were given as objects; beside the runs where several are compared
 
 Files appear whole or not at all (`mzu/files.py`); the two logs grow line by line.
 """
 
 import csv
-import datetime
-import importlib.metadata
 import io
 import json
-import platform
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-import mzu
 from mzu.config import Config
 from mzu.files import written_whole
-from mzu.networks.network import Network
-from mzu.networks.saving import load_network, save_network
+from mzu.training.made_with import difference, made_with
+
+if TYPE_CHECKING:  # a folder is looked at without Keras
+    from mzu.networks.network import Network
 
 FORMAT = "mzu run 2"
-LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
 
 
 class RunFolder:
@@ -43,12 +42,11 @@ class RunFolder:
     @classmethod
     def create(cls, path: str | Path, config: Config) -> "RunFolder":
         """A new folder; one that already holds a run is refused rather than overwritten."""
+        refuse_taken(path)
         folder = cls(path)
-        if folder.path.exists() and (not folder.path.is_dir() or any(folder.path.iterdir())):
-            raise ValueError(f"{path} exists and is not empty; choose another --out, or go on with it by --resume")
         folder.path.mkdir(parents=True, exist_ok=True)
         folder._write("config.json", config.to_json() + "\n")
-        folder._write("versions.json", json.dumps(_versions(), indent=2) + "\n")
+        folder._write("versions.json", json.dumps(made_with(), indent=2) + "\n")
         return folder
 
     @classmethod
@@ -65,6 +63,11 @@ class RunFolder:
     @property
     def config(self) -> Config:
         return Config.from_json((self.path / "config.json").read_text())
+
+    def made_elsewhere(self) -> str:
+        """A sentence where the run was made with other versions or on another processor than these; else empty."""
+        path = self.path / "versions.json"
+        return difference(json.loads(path.read_text()), made_with()) if path.is_file() else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
         """Appends a row. The first one decides the columns."""
@@ -101,9 +104,11 @@ class RunFolder:
                     path.unlink()
 
     def save_checkpoint(
-        self, step: int, state: dict[str, np.ndarray], network: Network, keep: int, scale: float | None = None
+        self, step: int, state: dict[str, np.ndarray], network: "Network", keep: int, scale: float | None = None
     ) -> None:
         """Writes the state, the network and its scale, then removes the oldest checkpoints beyond `keep`."""
+        from mzu.networks.saving import save_network
+
         path = self.path / "checkpoints" / f"{step:08d}"
         if path.exists():
             return
@@ -133,8 +138,10 @@ class RunFolder:
             raise ValueError(f"{path} was written by another version of mzu; this one reads '{FORMAT}'")
         return state
 
-    def save_best(self, step: int, mean: float, network: Network, scale: float | None = None) -> None:
+    def save_best(self, step: int, mean: float, network: "Network", scale: float | None = None) -> None:
         """Keeps the network if its mean return is the highest so far."""
+        from mzu.networks.saving import save_network
+
         if mean <= self.best().get("mean", -np.inf):
             return
         # The network first: after a crash between the two the note names an older, lower mean, which is beaten again.
@@ -148,8 +155,10 @@ class RunFolder:
         path = self.path / "best" / "best.json"
         return json.loads(path.read_text()) if path.is_file() else {}
 
-    def load_network(self, which: str = "latest") -> Network:
+    def load_network(self, which: str = "latest") -> "Network":
         """The network of the latest checkpoint, of the best evaluation ("best"), or of a learner step ("2000")."""
+        from mzu.networks.saving import load_network
+
         return load_network(self.network_file(which))
 
     def load_scale(self, which: str = "latest") -> float | None:
@@ -177,6 +186,11 @@ class RunFolder:
             np.savez(file, **arrays)
         return self.path / name
 
+    def save_text(self, name: str, text: str) -> Path:
+        """A file of text beside the log, for instance what a process said before it crashed."""
+        self._write(name, text)
+        return self.path / name
+
     def save_result(self, result: dict) -> None:
         self._write("result.json", json.dumps(result, indent=2) + "\n")
 
@@ -193,7 +207,8 @@ class RunFolder:
             temporary.write_text(text)
 
 
-def _versions() -> dict[str, str]:
-    versions = {"mzu": mzu.__version__, "python": platform.python_version(), "machine": platform.platform()}
-    versions |= {name: importlib.metadata.version(name) for name in LIBRARIES}
-    return versions | {"started": datetime.datetime.now().astimezone().isoformat(timespec="seconds")}
+def refuse_taken(path: str | Path) -> None:
+    """A sentence where something is in the way of a new run's folder."""
+    path = Path(path)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ValueError(f"{path} exists and is not empty; choose another --out, or go on with it by --resume")

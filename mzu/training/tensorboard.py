@@ -1,7 +1,8 @@
 """The log as TensorBoard events, where the package tensorboard is installed (the extra `tensorboard`)."""
 
-import importlib.util
 from pathlib import Path
+
+from mzu.extras import is_installed
 
 
 class TensorBoardLog:
@@ -34,6 +35,6 @@ class NoLog:
 
 def open_tensorboard(folder) -> TensorBoardLog | NoLog:
     """A log in the run's folder `tensorboard/`, or one that does nothing."""
-    if folder is None or importlib.util.find_spec("tensorboard") is None:
+    if folder is None or not is_installed("tensorboard"):
         return NoLog()
     return TensorBoardLog(folder.path / "tensorboard")

@@ -44,6 +44,12 @@ class Trainer:
     replay      what the learner samples from
     player      plays the games
     seconds     time spent in each part; play, sample and targets overlap with learn
+
+    >>> small = {"learning.training_steps": 2, "replay.start_size": 64, "learning.jit_compile": False}
+    >>> config = mzu.preset("cartpole").config.replace(**small)
+    >>> trainer = mzu.Trainer(config)
+    >>> trainer.run()
+    True
     """
 
     def __init__(self, config: Config, problem: Problem | None = None):

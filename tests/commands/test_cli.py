@@ -54,7 +54,17 @@ def test_the_traceback_is_kept_when_asked_for(example):
         run_example("--traceback", "example")
 
 
-@pytest.mark.parametrize("error", [ValueError(), KeyError("steps")])
+def test_a_missing_package_of_an_extra_is_named_with_the_extra(example, capsys):
+    example.run = raiser(ModuleNotFoundError("No module named 'nbformat'", name="nbformat.v4"))
+    assert run_example("example") == 2
+    assert capsys.readouterr().err == (
+        "mzu: This command needs nbformat, which is not installed: pip install 'mzu[classroom]'\n"
+    )
+    with pytest.raises(ModuleNotFoundError):
+        run_example("--traceback", "example")
+
+
+@pytest.mark.parametrize("error", [ValueError(), KeyError("steps"), ModuleNotFoundError("x", name="mzu.no_such")])
 def test_an_error_that_says_nothing_to_a_reader_keeps_its_traceback(example, error):
     example.run = raiser(error)
     with pytest.raises(type(error)):

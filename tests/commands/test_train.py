@@ -13,10 +13,10 @@ from PIL import Image
 
 from mzu.commands import train as train_command
 from mzu.commands.cli import main
-from mzu.commands.evaluate import Film
 from mzu.environments.make import make
-from mzu.training import trainer
-from mzu.training.curves import Curve, plot_curves
+from mzu.training import side_by_side, single_run
+from mzu.training.curves import Curve, draw_curves
+from mzu.training.progress import Lines
 from mzu.training.results import result_row, table
 from mzu.training.run_folder import RunFolder
 
@@ -44,7 +44,8 @@ def no_training(monkeypatch):
     def refuse(*_):
         raise AssertionError("a trainer was made")
 
-    monkeypatch.setattr(trainer, "Trainer", refuse)
+    monkeypatch.setattr(single_run, "Trainer", refuse)
+    monkeypatch.setattr(side_by_side, "RunProcess", refuse)
 
 
 def test_nothing_said_compares_three_ways_of_learning_on_the_embedded_dataset(comparison):
@@ -52,9 +53,10 @@ def test_nothing_said_compares_three_ways_of_learning_on_the_embedded_dataset(co
     assert out.startswith("CartPole-v1, 250 episodes of embedded:cartpole, 6 learner steps, seed 0")
     with (folder / "result.csv").open() as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
-    assert list(rows) == ["dataset", "behaviour cloning", "CRR", "unplugged"]
+    ways = ["Unplugged, by policy", "Unplugged, by value", "Unplugged, by search"]
+    assert list(rows) == ["dataset", "behaviour cloning, by policy", "CRR, by policy", *ways]
     assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows.values())
-    assert rows["dataset"]["episodes"] == "250" and rows["CRR"]["episodes"] == "3"
+    assert rows["dataset"]["episodes"] == "250" and rows["CRR, by policy"]["episodes"] == "3"
     assert all(name in out for name in rows) and "95 % interval" in out
     assert f"`mzu evaluate {folder}/unplugged`" in out
     assert Image.open(folder / "curve.png").size == (1080, 780)
@@ -64,6 +66,8 @@ def test_nothing_said_compares_three_ways_of_learning_on_the_embedded_dataset(co
     for name in settings:
         result = json.loads((folder / name / "result.json").read_text())
         assert result["steps"] == 6 and len(result["returns"]) == 3 and result["mean"] == np.mean(result["returns"])
+        assert list(result["selections"]) == (["policy", "value", "search"] if name == "unplugged" else ["policy"])
+        assert result["selections"][result["select"]]["returns"] == result["returns"]
 
 
 def test_a_finished_comparison_is_not_trained_again(comparison, no_training, capsys):
@@ -72,7 +76,8 @@ def test_a_finished_comparison_is_not_trained_again(comparison, no_training, cap
     assert main(["train", "--resume", "--out", str(folder)]) == 0
     again = capsys.readouterr().out
     assert again.count("finished before") == 3
-    assert again.split("\n\n")[1] == out.split("\n\n")[1]  # the same table
+    tables = [text.split("\n\n")[1].splitlines()[:-1] for text in (again, out)]
+    assert tables[0] == tables[1] and len(tables[0]) == 7  # all but the time
     assert (folder / "curve.png").exists()
 
 
@@ -83,7 +88,8 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     assert title.startswith("CartPole-v1, checkpoint latest")
     assert [line.split()[1] for line in lines] == ["policy", "value", "search"]
     result = RunFolder(folder / "unplugged").result()
-    assert lines[-1].split()[2:] == table([result]).splitlines()[1].split()[1:]
+    for line, row in zip(lines, result["selections"].values(), strict=True):
+        assert line.split()[2:] == table([row]).splitlines()[1].split()[1:]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +97,7 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     [
         ([], "holds the runs behaviour_cloning, crr, unplugged; choose one of them, as "),
         (["--episodes", "0"], "--episodes is 0"),
-        (["--video", "film.avi"], "--video is film.avi, but must end in .gif or .mp4"),
+        (["--video", "film.avi"], "A film is written as .gif or .mp4, but the file is called film.avi"),
         (["--checkpoint", "4"], "has no checkpoint 4; there are latest, best, 5, 6"),
         (["--env", "catch"], "but catch has Spaces(observation_shape=(10, 5, 1)"),
     ],
@@ -114,14 +120,11 @@ def test_a_run_can_be_collected_from(comparison, capsys):
 
 
 def test_control_c_says_how_to_go_on_and_resume_does(monkeypatch, capsys):
-    shown = train_command._show
-
-    def press_control_c(bar, row):
-        shown(bar, row)
-        if row["step"] == 4:
+    def press_control_c(lines, label, figures):
+        if figures.get("step") == 4:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(train_command, "_show", press_control_c)
+    monkeypatch.setattr(Lines, "show", press_control_c)
     settings = [*SET, "--set", "learning.training_steps=6", "--set", "evaluation.period=0"]
     assert main(["train", "--env", "identity", *settings, "--seed", "7"]) == 130
     assert capsys.readouterr().out.endswith("Interrupted; go on with `mzu train --resume --out runs/identity`\n")
@@ -143,8 +146,10 @@ class TwoSteps:
 
     def __init__(self, config, problem):
         assert len(problem.episodes) == 5
+        self.config = config
 
     def run(self, folder, on_step):
+        folder.log({"step": 2, "seconds": 1.5}, "timing.csv")
         folder.log({"step": 2, "policy_loss": 1.0, "value_loss": 1.0, "reward_loss": 1.0})
         return True
 
@@ -153,13 +158,13 @@ class TwoSteps:
 
 
 def test_data_without_an_environment_are_learned_from_but_nothing_is_evaluated(capsys, monkeypatch):
-    monkeypatch.setattr(trainer, "Trainer", TwoSteps)
-    monkeypatch.setattr(train_command, "_report_model", lambda trainer, folder: None)  # it has no model
+    monkeypatch.setattr(single_run, "Trainer", TwoSteps)
+    monkeypatch.setattr(train_command, "_report_model", lambda result: None)  # it has no model
     write_data("data.npz", "identity")
     assert main(["train", "--data", "data.npz", "--out", "run"]) == 0
     out = capsys.readouterr().out
     assert "Nothing was evaluated" in out and "dataset" in out
-    assert RunFolder("run").result() == {"steps": 2}
+    assert RunFolder("run").result() == {"steps": 2, "seconds": 1.5}
     assert RunFolder("run").config.data == os.path.abspath("data.npz")  # so that it can be resumed from elsewhere
 
 
@@ -218,7 +223,7 @@ def test_a_folder_that_holds_a_run_is_not_overwritten(comparison, no_training, c
 def plan(*words):
     parser = argparse.ArgumentParser()
     train_command.add_arguments(parser)
-    return train_command.plan_new(parser.parse_args(words))
+    return train_command.plan(parser.parse_args(words))
 
 
 def test_the_next_free_folder_is_taken(tmp_path):
@@ -252,19 +257,8 @@ def test_curves_leave_out_what_was_not_measured(tmp_path):
     rows[1] |= {"evaluation": 2.0, "low": 1.0, "high": 3.0}
     steps, values = Curve("a", rows).column("evaluation")
     assert steps.tolist() == [20] and values.tolist() == [2.0]
-    plot_curves(tmp_path / "a.png", [Curve("a", rows)], "nothing evaluated in the end")
+    draw_curves([Curve("a", rows)], "nothing evaluated in the end").savefig(tmp_path / "a.png")
     assert Image.open(tmp_path / "a.png").format == "PNG"
-
-
-def test_a_film_of_a_fast_world_keeps_its_speed_with_fewer_pictures(tmp_path):
-    film = Film(frames_per_second=100)
-    take = film.begin()
-    for number in range(40):
-        take(np.full((8, 6, 3), 6 * number, np.uint8))
-    film.write(tmp_path / "a.gif")
-    picture = Image.open(tmp_path / "a.gif")
-    assert picture.n_frames == 10 and picture.size == (6, 8)
-    assert picture.info["duration"] == 40  # milliseconds: 10 pictures in 0.4 s, as 40 at 100 per second
 
 
 def test_every_kind_of_environment_says_how_fast_it_is_shown():

@@ -9,6 +9,7 @@ import pytest
 from made_episodes import atari_episodes, control_episodes, rewrite
 from PIL import Image
 
+import mzu
 from mzu import load_episodes
 from mzu.acting.collect import collect
 from mzu.commands.cli import main
@@ -16,7 +17,6 @@ from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
 from mzu.episodes.dataset import EpisodeDataset, shift_rewards
 from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
-from mzu.episodes.doctor.check import check_dataset
 from mzu.episodes.doctor.report import report_html, report_text
 from mzu.episodes.doctor.statistics import JpegTraces, Statistics
 from mzu.episodes.episode import Episode
@@ -26,7 +26,7 @@ from mzu.episodes.readers.rlu_control import control_task, write_control
 
 def check(episodes, environment=None, spaces=None):
     dataset = EpisodeDataset("made", "npz", [lambda on_fault: iter(episodes)], spaces=spaces, skip_bad=True)
-    return check_dataset(dataset, environment)
+    return mzu.check(dataset, environment)
 
 
 def findings(report, severity=None):
@@ -142,7 +142,7 @@ def test_faults_and_missing_files_become_findings(tmp_path):
     (tmp_path / "cartpole_swingup" / "train-00001-of-00003").unlink()
     path = tmp_path / "cartpole_swingup" / "train-00002-of-00003"
     rewrite(path, lambda fields: fields["reward"].__setitem__(3, np.nan))
-    report = check_dataset(load_episodes(tmp_path / "cartpole_swingup", skip_bad=True))
+    report = mzu.check(load_episodes(tmp_path / "cartpole_swingup", skip_bad=True))
     assert_found(report, "wrong", r"reward: reward\[3\] is nan")
     assert_found(report, "doubtful", "1 of the 3 files of the set are missing")
     assert report.statistics.num_episodes == 2 and report.skipped == 3
@@ -152,7 +152,7 @@ def test_faults_and_missing_files_become_findings(tmp_path):
 def test_an_extra_key_of_the_observation_is_reported(tmp_path):
     (path,) = write_control(tmp_path / "cartpole_swingup", control_episodes(1), control_task("cartpole_swingup"))
     rewrite(path, lambda fields: fields.update({"observation/touch": np.zeros(8, np.float32)}))
-    report = check_dataset(load_episodes(tmp_path / "cartpole_swingup", skip_bad=True))
+    report = mzu.check(load_episodes(tmp_path / "cartpole_swingup", skip_bad=True))
     assert_found(report, "doubtful", "does not know: touch")
 
 
@@ -373,3 +373,11 @@ def test_a_histogram_of_returns_is_printed(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     bars = lines[lines.index("returns") + 1 :][:10]
     assert sum(int(bar.split()[-1]) for bar in bars) == 30
+
+
+def test_the_doctor_takes_names_and_lists_and_shows_its_report():
+    report = mzu.check("embedded:catch", "catch")
+    assert not report.is_wrong and "Nothing" in repr(report).splitlines()[-1]
+    episodes = list(mzu.collect("catch", "random", episodes=3))
+    assert repr(mzu.check(episodes)).startswith("dataset      episodes\nformat       episodes\nepisodes     3")
+    assert mzu.check(episodes, "CartPole-v1").is_wrong

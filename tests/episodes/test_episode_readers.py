@@ -193,6 +193,32 @@ def test_a_dataset_can_be_iterated_again_and_tells_its_length_when_it_knows(tmp_
     assert_same(dataset, load_episodes(tmp_path / "own"))  # a task that is none of the nine
 
 
+def test_episodes_that_are_there_already_are_a_dataset_like_any_other():
+    episodes = control_episodes(3)
+    for given in (episodes, tuple(episodes), iter(episodes)):
+        dataset = load_episodes(given)
+        assert (dataset.name, len(dataset), dataset.format) == ("episodes", 3, "episodes")
+        assert_same(episodes, dataset)
+        assert_same(episodes, dataset)  # once more
+        assert dataset.infer_spaces().continuous
+    shifted = load_episodes(episodes, reward_shift=1)
+    assert [episode.rewards[0] for episode in shifted] == [0, 0, 0]
+    assert load_episodes(atari_episodes(2), num_actions=18).infer_spaces().num_actions == 18
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ([control_episodes(1)[0], "a"], "Item 1 of the dataset is a str, but must be an Episode"),
+        (None, "None is no dataset; give a name, a path, a dictionary of arrays or a list of episodes"),
+        (7, "7 is no dataset"),
+    ],
+)
+def test_what_is_no_episode_is_said_in_one_sentence(given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        load_episodes(given)
+
+
 def test_spaces_are_found_in_the_data(tmp_path):
     write_npz(tmp_path / "a.npz", atari_episodes(2, actions=4))
     spaces = load_episodes(tmp_path / "a.npz").infer_spaces()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from mzu.commands.cli import main
-from mzu.commands.network import search_bytes
 from mzu.config import NetworkConfig, SearchConfig
 from mzu.environments.spaces import Spaces
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import build_network
 from mzu.networks.parameter_table import count_parameters, network_summary
+from mzu.search.memory import search_bytes
 from mzu.search.search import search
 
 SMALL = ["--set", "network.width=16", "--set", "network.num_blocks=2"]

@@ -62,6 +62,30 @@ def test_an_edited_helper_is_never_run_from_the_cache(tmp_path):
     assert value() == 3.5
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled without the compiler")
+def test_kernels_from_the_cache_give_the_same_digits_as_those_just_compiled(tmp_path):
+    program = (
+        "import hashlib, numpy as np; from mzu.networks.compiled import CompiledModel, _evaluate;"
+        "from mzu.networks.weights import random_weights; rng = np.random.default_rng(0); digest = hashlib.md5()\n"
+        "for width in (128, 63):\n"
+        "    model = CompiledModel(random_weights(rng, 4, 2, width, support=20))\n"
+        "    hidden, policy, value = model.initial(rng.normal(size=(96, 4)))\n"
+        "    for array in (hidden, policy, value, *model.recurrent(hidden, rng.integers(2, size=96))):\n"
+        "        digest.update(array.tobytes())\n"
+        "print(digest.hexdigest(), sum(_evaluate.stats.cache_hits.values()))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(PACKAGE.parent), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+
+    def run():
+        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    (compiled, none), (cached, hits) = run(), run()
+    assert (none, hits) == ("0", "1")
+    assert cached == compiled
+
+
 def test_every_file_with_kernels_counts_in_the_hash():
     with_kernels = {path for path in PACKAGE.rglob("*.py") if kernels_in(path)}
     assert PACKAGE / "search" / "improvement" / "root.py" in with_kernels

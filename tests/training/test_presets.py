@@ -3,7 +3,6 @@
 import pytest
 
 from mzu.commands.cli import main
-from mzu.commands.presets import differences
 from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.dataset import load_episodes
@@ -28,7 +27,7 @@ def test_the_papers_atari_settings():
 
 
 def test_the_papers_control_settings_differ_from_atari_only_where_the_paper_says():
-    assert set(differences(preset("paper_control").config)) == {
+    assert set(preset("paper_control").config.differences()) == {
         "search.discount=0.99",
         "search.num_sampled_actions=20",
         "replay.capacity=2000",

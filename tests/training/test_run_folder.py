@@ -25,6 +25,20 @@ def test_a_new_folder_says_everything_that_defines_the_run(folder):
     assert RunFolder.open(folder.path).config == Config(seed=5)
     versions = json.loads((folder.path / "versions.json").read_text())
     assert versions["numpy"] == np.__version__ and {"mzu", "python", "tensorflow", "keras", "started"} <= set(versions)
+    assert versions["processor"] and versions["cores"] >= 1 and versions["search threads"] >= 1
+
+
+def test_a_run_that_was_made_with_other_versions_says_so_in_a_sentence(folder):
+    assert folder.made_elsewhere() == ""
+    versions = json.loads((folder.path / "versions.json").read_text())
+    here = versions["keras"], versions["cores"]
+    versions |= {"keras": "3.0.0", "cores": 99, "started": "long ago", "no longer recorded": "1"}
+    del versions["processor"]  # as in the folder of a run that was made before it was recorded
+    (folder.path / "versions.json").write_text(json.dumps(versions))
+    assert folder.made_elsewhere() == (
+        f"This run was trained with keras 3.0.0, cores 99; here it is keras {here[0]}, cores {here[1]}: "
+        "numbers may differ in the last digits"
+    )
 
 
 def test_a_folder_with_something_in_it_is_not_overwritten(folder, tmp_path):
@@ -75,7 +89,7 @@ def test_a_checkpoint_that_was_being_written_does_not_count(folder, network, mon
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mzu.training.run_folder.save_network", full_disk)
+    monkeypatch.setattr("mzu.networks.saving.save_network", full_disk)
     with pytest.raises(OSError):
         folder.save_checkpoint(30, {}, network, keep=1)
     assert folder.checkpoints() == [10]  # neither a new one nor one less

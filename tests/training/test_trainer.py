@@ -62,8 +62,6 @@ def test_another_seed_gives_another_beginning():
 
 RUNS = """
 import os, signal, sys
-from mzu.silent_tensorflow import import_tensorflow
-import_tensorflow()
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 

@@ -1,13 +1,15 @@
 """The dataset doctor: one pass over the episodes, and everything that would make training on them wrong or doubtful.
 
-`mzu data check` prints what `check_dataset` finds (findings.py, alignment.py, environment_check.py). Notebook
+`mzu data check` prints what `check` finds (findings.py, alignment.py, environment_check.py). Notebook
 09_real_data.
 """
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from mzu.environments.environment import Environment
-from mzu.episodes.dataset import EpisodeDataset
+from mzu.environments.make import make
+from mzu.episodes.dataset import EpisodeDataset, Source, load_episodes
 from mzu.episodes.doctor import findings as find
 from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
 from mzu.episodes.doctor.environment_check import environment_findings, replay_findings
@@ -19,6 +21,8 @@ _REPLAYED_EPISODES = 3
 
 
 class Report(NamedTuple):
+    """What the doctor found; shown as text, in a terminal as in a notebook."""
+
     name: str
     format: str
     statistics: Statistics
@@ -30,20 +34,36 @@ class Report(NamedTuple):
     def is_wrong(self) -> bool:
         return any(finding.severity == "wrong" for finding in self.findings)
 
+    def __repr__(self) -> str:
+        from mzu.episodes.doctor.report import report_text
 
-def check_dataset(
-    dataset: EpisodeDataset, environment: Environment | None = None, progress=lambda episodes: episodes
+        return report_text(self)
+
+
+def check(
+    data: EpisodeDataset | Source,
+    environment: Environment | str | None = None,
+    progress: Callable[[EpisodeDataset], Iterable[Episode]] | None = None,
 ) -> Report:
-    """Read all episodes once. `dataset` should be loaded with skip_bad, so that all faults are seen and not the first.
+    """Reads all episodes once, and says what would make training on them wrong or doubtful.
 
-    environment   what `mzu.environments.make` gives; its spaces are compared, and its rewards where it can be replayed
+    data          what `load_episodes` takes or gives; load with skip_bad, so that all faults are seen and not the first
+    environment   or its id; its spaces are compared, and its rewards where it can be replayed
     progress      wraps the iterator, for a progress bar
+
+    >>> report = mzu.check("embedded:catch", "catch")
+    >>> report.is_wrong
+    False
     """
+    if isinstance(environment, str):
+        with make(environment) as made:
+            return check(data, made, progress)
+    dataset = data if isinstance(data, EpisodeDataset) else load_episodes(data, skip_bad=True)
     statistics, lossy = Statistics(), JpegTraces()
     after_step = dataset.format == "rlu" or getattr(environment, "id", "").startswith("dm_control:")
     images, states = ImageAlignment(), StateAlignment(after_step)
     first: list[Episode] = []
-    for episode in progress(dataset):
+    for episode in dataset if progress is None else progress(dataset):
         statistics.add(episode)
         if len(statistics.forms) > 1:
             continue

@@ -6,7 +6,6 @@ images as JPEG unless told not to; such a dataset is read with a warning, since 
 saw. Notebook 09_real_data.
 """
 
-import importlib.util
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,15 +15,12 @@ import numpy as np
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, OnFault, raise_fault
+from mzu.extras import require
 from mzu.files import written_whole
 
 
 class LossyImages(UserWarning):
     """The pictures of a dataset were compressed with loss."""
-
-
-def is_installed() -> bool:
-    return importlib.util.find_spec("minari") is not None
 
 
 def dataset_folder(identifier: str, root: str | Path | None = None) -> Path:
@@ -210,5 +206,4 @@ def _minari_version() -> str:
 
 
 def _require_minari() -> None:
-    if not is_installed():
-        raise ValueError("Minari datasets need the package minari; install it with: pip install 'mzu[data]'")
+    require("minari", "Minari's format")

@@ -19,13 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mzu.compilation import kernel, kernel_part, never_inline
-from mzu.networks.compiled.vector_code import add_product, exp32
+from mzu.networks.compiled.rows import expectation, norm_relu
+from mzu.networks.compiled.vector_code import add_product
 from mzu.networks.compiled.weights import NetworkWeights, PackedNetwork, pack_network, pad_columns
 from mzu.networks.constants import INITIAL_SCALE_LOGIT, MIN_POLICY_SCALE, NORM_EPSILON, SCALAR_EPSILON
 from mzu.networks.model import GaussianPolicy
 
-# Sums may be reordered (so that they vectorise), but NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "arcp", "nsz"}
 REPRESENTATION, DYNAMICS, PREDICTION = 0, 1, 2  # the trunks
 INPUT, OUTPUT, SUM, NORMED, INNER = range(5)  # the layers of `Buffers.layers`
 
@@ -124,7 +123,7 @@ def _evaluate(network, observations, buffers, rows, is_root):
     evaluate(network, observations, buffers, rows, is_root)
 
 
-@kernel_part(fastmath=FAST)
+@kernel_part
 def evaluate(network, observations, buffers, rows, is_root):
     """The networks for the first `rows` rows of the buffers, R below.
 
@@ -159,7 +158,7 @@ def evaluate(network, observations, buffers, rows, is_root):
     _read_heads(network, buffers, rows, is_root)
 
 
-@kernel_part(fastmath=FAST)
+@kernel_part
 def _add_actions(network, buffers, total):
     """The action's share of the first dynamics layer: its row of the matrix, or one row per dimension, weighted."""
     for i in range(total.shape[0]):
@@ -202,25 +201,14 @@ def _read_heads(network, buffers, rows, is_root):
             buffers.policy[i, j] = min(policy_scale(output), network.max_scale) if is_scale else output
 
 
-@kernel_part(fastmath=FAST)
+@kernel_part
 def _norm_relu(x, scale, offset, width, out):
     """Layer Normalisation over the features of each row, then ReLU."""
-    zero, one, size = np.float32(0), np.float32(1), np.float32(width)
     for i in range(x.shape[0]):
-        total = zero
-        for j in range(width):
-            total += x[i, j]
-        mean = total / size
-        squares = zero
-        for j in range(width):
-            squares += (x[i, j] - mean) * (x[i, j] - mean)
-        inverse = one / np.sqrt(squares / size + np.float32(NORM_EPSILON))
-        for j in range(width):
-            normed = (x[i, j] - mean) * (inverse * scale[j]) + offset[j]
-            out[i, j] = normed if normed > zero else zero
+        norm_relu(x[i], scale, offset, width, np.float32(NORM_EPSILON), out[i])
 
 
-@kernel_part(fastmath=FAST)
+@kernel_part
 def _finish_hidden(network, x, hidden):
     """Copies x [R, W] to `hidden`, each row scaled to [0, 1] (as MuZero does) where the network asks for it."""
     for i in range(x.shape[0]):
@@ -263,7 +251,7 @@ def scalar_from_logits(logits, bins, bins_per_unit):
     """The scalar that a head over categories stands for; a head with one output says h of it."""
     if bins == 1:
         return inverse_transform(np.float64(logits[0]))
-    return inverse_transform(_expectation(logits, bins) / bins_per_unit)
+    return inverse_transform(np.float64(expectation(logits, bins)) / bins_per_unit)
 
 
 @kernel_part
@@ -272,19 +260,3 @@ def inverse_transform(x):
     linear = 1.0 + 2.0 * SCALAR_EPSILON
     root = 2.0 * abs(x) / (linear + math.sqrt(linear * linear + 4.0 * SCALAR_EPSILON * abs(x)))
     return math.copysign(root * (root + 2.0), x)
-
-
-@kernel_part(fastmath=FAST)
-def _expectation(logits, bins):
-    """Mean category of softmax(logits) over the integers -(bins - 1) / 2 .. (bins - 1) / 2."""
-    largest = logits[0]
-    for j in range(1, bins):
-        largest = logits[j] if logits[j] > largest else largest
-    total = np.float32(0)
-    weighted = np.float32(0)
-    middle = (bins - 1) // 2
-    for j in range(bins):
-        weight = exp32(logits[j] - largest)
-        total += weight
-        weighted += weight * np.float32(j - middle)  # counted from the middle: a value near 0 keeps its digits
-    return np.float64(weighted / total)

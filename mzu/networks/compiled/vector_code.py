@@ -1,13 +1,9 @@
-"""The two operations that the compiled network spends its time in, as vector code: matrix product and exponential.
+"""The matrix product of the compiled network as vector code.
 
 `add_product` keeps a tile of the result in vector registers, as every fast BLAS does. Why not BLAS itself: its overhead
 for 32 x 64 matrices costs half the time, it packs the same weights in every call, and its threads fight with ours. The
 weights are packed once instead, into panels of 16 columns.
-
-`exp32` consists of plain arithmetic, so that a loop over it becomes vector code; a call to the C library would not.
 """
-
-import math
 
 import llvmlite.binding as llvm
 import numba
@@ -163,34 +159,3 @@ def _add_product_plain(x, weights, out):
 
 # out [R, columns] += x [R, depth] @ weights, for weights packed by `pack`; columns = 16 * number of panels.
 add_product = _add_product_plain if numba.config.DISABLE_JIT else _add_product_tiled
-
-
-@intrinsic
-def _float_from_bits(typing_context, bits):
-    """The float32 with the bit pattern of an int32."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), codegen
-
-
-@kernel_part
-def _exp32_compiled(x):
-    x = max(x, np.float32(-87))  # the smallest result that is a normal number
-    power = np.floor(x * np.float32(1 / math.log(2)) + np.float32(0.5))
-    # x - power * log(2), exactly: log(2) is split into a part with few digits and the rest.
-    rest = (x - power * np.float32(0.693359375)) - power * np.float32(math.log(2) - 0.693359375)
-    series = np.float32(1 / 5040)  # Taylor's, to the seventh power; |rest| <= log(2) / 2
-    series = series * rest + np.float32(1 / 720)
-    series = series * rest + np.float32(1 / 120)
-    series = series * rest + np.float32(1 / 24)
-    series = series * rest + np.float32(1 / 6)
-    series = series * rest + np.float32(0.5)
-    series = series * rest + np.float32(1)
-    series = series * rest + np.float32(1)
-    return series * _float_from_bits((np.int32(power) + np.int32(127)) << np.int32(23))
-
-
-# exp(x) for float32 x <= 0, to about 1e-7 relative.
-exp32 = np.exp if numba.config.DISABLE_JIT else _exp32_compiled

@@ -106,10 +106,6 @@ from mzu.classroom import check
 np.set_printoptions(precision=4, suppress=True)
 
 # %% nbgrader={"grade": false, "grade_id": "6-tools", "locked": true, "schema_version": 3, "solution": false, "task": false}
-from mzu.silent_tensorflow import import_tensorflow
-
-import_tensorflow()
-
 import mzu.explain
 from mzu.classroom.patients import batch_of, file_record, patient
 

@@ -1,0 +1,74 @@
+"""One run of a comparison in a process of its own: `python -m mzu.training.run_process FOLDER NAME`.
+
+It tells its parent how far it is by lines of JSON on its standard output: figures of learner steps, and at the end
+{"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went wrong}. When its standard input
+is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
+"""
+
+import _thread
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+
+FINISHED, INTERRUPTED = "finished", "interrupted"
+SECONDS_BETWEEN_FIGURES = 0.2
+
+
+def main(path: str, name: str) -> int:
+    """Trains and evaluates the run in the folder `path`."""
+    tell = _open_channel()
+    threading.Thread(target=_stop_when_input_closes, daemon=True).start()
+    try:
+        ended = _train(path, name, tell)
+    except KeyboardInterrupt:
+        ended = INTERRUPTED
+    except (ValueError, OSError) as error:
+        ended = str(error)
+    except Exception as error:
+        traceback.print_exc()
+        ended = f"{type(error).__name__}: {error}"
+    tell({"ended": ended})
+    return 0 if ended == FINISHED else 1
+
+
+def _train(path: str, name: str, tell) -> str:
+    from mzu.training.run_folder import RunFolder
+    from mzu.training.single_run import train_run
+
+    last = 0.0
+
+    def on_figures(figures: dict) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last > SECONDS_BETWEEN_FIGURES or figures.get("evaluation") != "":
+            last = now
+            tell(figures)
+
+    return FINISHED if train_run(RunFolder(path), name, on_figures) else INTERRUPTED
+
+
+def _open_channel():
+    """A function that sends an event to the parent. What libraries print goes to standard error instead."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def tell(event: dict) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone; the closed input says so, too
+            print(json.dumps(event), file=channel, flush=True)
+
+    return tell
+
+
+def _stop_when_input_closes() -> None:
+    # Not sys.stdin, whose lock a thread that still waits would hold when Python ends.
+    while os.read(0, 1):
+        pass
+    _thread.interrupt_main()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

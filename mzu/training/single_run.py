@@ -1,0 +1,49 @@
+"""One run, from its folder to its result: trained, evaluated in the end, result.json written."""
+
+import contextlib
+import dataclasses
+from collections.abc import Callable
+
+from mzu.acting.selection import SELECTIONS
+from mzu.config import Config
+from mzu.training.results import result_row, spoken
+from mzu.training.run_folder import RunFolder
+from mzu.training.trainer import Trainer
+
+
+def train_run(folder: RunFolder, name: str, on_figures: Callable[[dict], None], problem=None) -> bool:
+    """Trains the run in `folder` to its end, from its latest checkpoint where it has one, and evaluates it.
+
+    `on_figures` is shown the figures of every learner step, and in the end {"evaluating": way of selecting actions}.
+    `problem`: environment and data, where they are loaded already. -> whether the end was reached; Ctrl-C leaves a
+    checkpoint.
+    """
+    config = folder.config
+    problem = None if problem is None else dataclasses.replace(problem, config=config)
+    with contextlib.closing(Trainer(config, problem)) as trainer:
+        if not trainer.run(folder, lambda _, figures: on_figures(figures)):
+            return False
+        timing = folder.read_log("timing.csv")
+        result = {"steps": trainer.steps, "seconds": timing[-1]["seconds"] if timing else 0.0}
+        folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+    return True
+
+
+def final_selections(config: Config) -> tuple[str, ...]:
+    """How actions are selected when the final network is evaluated: where a model was searched, in all three ways."""
+    return SELECTIONS if config.learning.policy_loss == "reanalyse" else (config.evaluation.select,)
+
+
+def _final_evaluation(trainer: Trainer, name: str, on_figures: Callable[[dict], None]) -> dict:
+    """The row of `evaluation.select`, which is the run's own, and under "selections" the rows of all ways."""
+    config = trainer.config
+    if config.environment is None:
+        return {}
+    rows = {}
+    for select in final_selections(config):
+        on_figures({"evaluating": select})
+        evaluation = trainer.evaluate(config.evaluation.episodes, select)
+        rows[select] = result_row(spoken(name), evaluation.returns, evaluation.lengths)
+        rows[select] |= {"returns": evaluation.returns.tolist(), "lengths": evaluation.lengths.tolist()}
+    own = config.evaluation.select
+    return {"select": own, **rows[own], "selections": rows}
