@@ -25,7 +25,7 @@ from numba.extending import intrinsic
 _PACKAGE = pathlib.Path(__file__).parent
 _KERNEL_SOURCES = (
     "compilation.py",
-    "search/*.py",
+    *("search/*.py", "search/improvement/*.py"),
     *("networks/compiled/*.py", "networks/constants.py"),
     "bench/search.py",
     "episodes/readers/tfrecord.py",

@@ -6,8 +6,17 @@ from mzu.networks.compiled.weights import NetworkWeights, TrunkWeights
 from mzu.networks.constants import NORM_EPSILON, SCALAR_EPSILON
 
 
-def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulations: int, dirichlet_fraction=0.25):
-    """A function without arguments that runs one whole jitted mctx search and returns the improved policy [B, A]."""
+def mctx_search(
+    weights: NetworkWeights,
+    observations: np.ndarray,
+    num_simulations: int,
+    policy: str = "muzero",
+    dirichlet_fraction: float = 0.25,
+):
+    """A function without arguments that runs one whole jitted mctx search and returns the improved policy [B, A].
+
+    `policy` is "muzero" (pUCT, as the search it is compared with) or "gumbel" (`gumbel_muzero_policy`).
+    """
     import jax
     import jax.numpy as jnp
     import mctx
@@ -63,10 +72,10 @@ def mctx_search(weights: NetworkWeights, observations: np.ndarray, num_simulatio
             value=scalar(parameters["value"], hidden),
             embedding=hidden,
         )
-        output = mctx.muzero_policy(
-            parameters, rng_key, root, recurrent, num_simulations, dirichlet_fraction=dirichlet_fraction
-        )
-        return output.action_weights
+        arguments = (parameters, rng_key, root, recurrent, num_simulations)
+        if policy == "gumbel":
+            return mctx.gumbel_muzero_policy(*arguments).action_weights
+        return mctx.muzero_policy(*arguments, dirichlet_fraction=dirichlet_fraction).action_weights
 
     parameters = jax.tree.map(jnp.asarray, _as_dictionary(weights))
     observations = jnp.asarray(observations)

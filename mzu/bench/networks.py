@@ -1,7 +1,11 @@
-"""`mzu bench networks`: a search through the compiled twin against one through `KerasModel`, and the training step."""
+"""`mzu bench networks`: a search through the compiled twin against one through `KerasModel`, and the training step.
+
+The training step is timed as a plain TensorFlow graph, compiled by XLA, and compiled with Keras' AdamW instead of ours.
+"""
 
 import json
 
+import keras
 import numba
 import numpy as np
 
@@ -23,6 +27,7 @@ SUPPORT = 10  # 21 categories
 SIZES = [(64, 2), (128, 4), (512, 10)]  # width, blocks
 BATCHES = [1, 64, 256]
 TRAINING_BATCH, UNROLL_STEPS = 128, 5
+LONG = 10**9  # training steps: the learning rate hardly falls
 SEARCH_COLUMNS = {
     "width": "width",
     "blocks": "blocks",
@@ -39,6 +44,8 @@ TRAINING_COLUMNS = {
     "plain_ms": "plain ms",
     "jit_ms": "jit_compile ms",
     "ratio": "plain / jit",
+    "keras_adamw_ms": "with Keras' AdamW ms",
+    "adamw_ratio": "Keras' AdamW / ours",
 }
 
 
@@ -90,12 +97,16 @@ def measure_search(network: Network, batch: int, repetitions: int) -> dict:
 
 
 def measure_training(network: Network, repetitions: int) -> dict:
-    """One record: milliseconds per training step, as a plain TensorFlow graph and compiled by XLA."""
+    """One record: milliseconds per training step, as a plain TensorFlow graph, compiled, and with Keras' AdamW."""
     rng = np.random.default_rng(0)
     data = random_training_batch(rng, network.spaces, TRAINING_BATCH, UNROLL_STEPS)
     contestants = {}
-    for name, jit_compile in (("plain", False), ("jit", True)):
-        step = make_training_step(network, jit_compile)
+    for name, jit_compile, optimiser in (
+        ("plain", False, our_adamw),
+        ("jit", True, our_adamw),
+        ("keras", True, keras_adamw),
+    ):
+        step = make_training_step(network, jit_compile, optimiser=optimiser)
         contestants[name] = lambda step=step: step(*data).numpy()
     times = best_times(contestants, repetitions)
     return {
@@ -106,13 +117,28 @@ def measure_training(network: Network, repetitions: int) -> dict:
         "plain_ms": times["plain"],
         "jit_ms": times["jit"],
         "ratio": times["plain"] / times["jit"],
+        "keras_adamw_ms": times["keras"],
+        "adamw_ratio": times["keras"] / times["jit"],
     }
 
 
-def make_training_step(network: Network, jit_compile: bool, learning_rate: float = 1e-4):
+def our_adamw(variables: list, learning_rate: float):
+    """A function that takes gradients and makes one step with the learner's optimiser."""
+    return AdamW(variables, learning_rate, weight_decay=0.0, training_steps=LONG).apply
+
+
+def keras_adamw(variables: list, learning_rate: float):
+    """The same step by Keras, with the same schedule."""
+    schedule = keras.optimizers.schedules.CosineDecay(learning_rate, LONG)
+    optimiser = keras.optimizers.AdamW(schedule, weight_decay=0.0)
+    optimiser.build(variables)
+    return lambda gradients: optimiser.apply(gradients, variables)
+
+
+def make_training_step(network: Network, jit_compile: bool, learning_rate: float = 1e-4, optimiser=our_adamw):
     """A step of AdamW on the unrolled loss for given targets: step(*random_training_batch(...)) -> loss."""
     variables = network.trainable_variables
-    optimiser = AdamW(variables, learning_rate, weight_decay=0.0, training_steps=10**9)
+    apply = optimiser(variables, learning_rate)
 
     @tf.function(jit_compile=jit_compile)
     def step(observations, actions, rewards, values, policy_actions):
@@ -120,7 +146,7 @@ def make_training_step(network: Network, jit_compile: bool, learning_rate: float
             loss = _loss(network, observations, actions, rewards, values, policy_actions)
         # Without dynamics steps (or action values) some variables have no gradient.
         gradients = tape.gradient(loss, variables, unconnected_gradients=tf.UnconnectedGradients.ZERO)
-        optimiser.apply(gradients)
+        apply(gradients)
         return loss
 
     return step

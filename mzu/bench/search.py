@@ -1,7 +1,6 @@
 """`mzu bench search`: one search against mctx, against the bare matrix products it needs, and the tree on its own."""
 
 import json
-import math
 from concurrent.futures import ThreadPoolExecutor
 
 import numba
@@ -13,7 +12,8 @@ from mzu.compilation import kernel
 from mzu.config import SearchConfig
 from mzu.extras import require
 from mzu.networks.compiled.forward_pass import CompiledModel
-from mzu.networks.compiled.weights import random_weights
+from mzu.networks.compiled.vector_code import add_product, pack, padded
+from mzu.networks.compiled.weights import pad_columns, random_weights
 from mzu.search.batched_kernels import add_node
 from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, Inputs, select
@@ -39,9 +39,11 @@ COLUMNS = {
     "batch": "batch",
     "mzu_ms": "mzu ms",
     "mctx_ms": "mctx ms",
+    "mctx_gumbel_ms": "mctx Gumbel ms",
     "gemm_ms": "GEMM ms",
     "speedup": "vs mctx",
     "gemm_fraction": "of GEMM limit",
+    "blas_to_tile": "BLAS / tile",
     "tree_simulations_per_second": "tree alone, sim/s",
 }
 SAMPLED, DIMENSIONS = 20, 6  # candidates and action dimensions, as in DM Control
@@ -91,7 +93,11 @@ def run(arguments) -> int:
 
 
 def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int, peers: bool) -> dict:
-    """One record: times in milliseconds per search, `speedup` over mctx, `gemm_fraction` = gemm_ms / mzu_ms."""
+    """One record: times in milliseconds per search, and two ratios.
+
+    `speedup` is over the faster of mctx's two policies, `gemm_fraction` is gemm_ms / mzu_ms. `blas_to_tile` is how much
+    longer one core takes for its share of the matrix products by BLAS than by the tiles of `vector_code.py`.
+    """
     rng = np.random.default_rng(0)
     weights = random_weights(rng, OBSERVATION_SIZE, actions, width, blocks, SUPPORT)
     model = CompiledModel(weights)
@@ -105,10 +111,11 @@ def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int,
     if peers:
         from mzu.bench.mctx_peer import mctx_search
 
-        contestants["mctx"] = mctx_search(weights, observations, SIMULATIONS)
+        for policy in ("muzero", "gumbel"):
+            contestants[f"mctx {policy}"] = mctx_search(weights, observations, SIMULATIONS, policy)
     times = best_times(contestants, repetitions)
     gemm = min(time for name, time in times.items() if name.startswith("gemm"))
-    mctx = times.get("mctx", math.nan)
+    mctx, mctx_gumbel = times.get("mctx muzero"), times.get("mctx gumbel")
     return {
         "actions": actions,
         "width": width,
@@ -116,10 +123,12 @@ def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int,
         "batch": batch,
         "simulations": SIMULATIONS,
         "mzu_ms": times["mzu"],
-        "mctx_ms": mctx if peers else None,
+        "mctx_ms": mctx,
+        "mctx_gumbel_ms": mctx_gumbel,
         "gemm_ms": gemm,
-        "speedup": mctx / times["mzu"] if peers else None,
+        "speedup": min(mctx, mctx_gumbel) / times["mzu"] if peers else None,
         "gemm_fraction": gemm / times["mzu"],
+        "blas_to_tile": times["gemm share"] / times["tile share"],
         "tree_simulations_per_second": batch * SIMULATIONS / times["tree"] * 1000,
     }
 
@@ -156,7 +165,7 @@ def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> d
 
     "gemm whole": the batch at once, BLAS spreads it over the cores. "gemm split": one share of the rows for each core.
     "gemm share": one core's share, while the other cores idle; what splitting would reach if cores never disturbed each
-    other.
+    other. Beside them "tile share": the same share by the search's own matrix product.
     """
     blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
     outputs = 2 * SUPPORT + 1
@@ -189,7 +198,13 @@ def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> d
         with blas.limit(limits=1):
             _products(*shares[0], matrices, SIMULATIONS)
 
-    return {"gemm whole": whole_batch, "gemm split": split, "gemm share": share}
+    packed = tuple(pack(matrix, padded(len(matrix))) for matrix in matrices)
+    padded_share = [tuple(pad_columns(array) for array in arrays) for arrays in shares[0]]
+
+    def tile_share():
+        _tile_products(*padded_share, packed, SIMULATIONS)
+
+    return {"gemm whole": whole_batch, "gemm split": split, "gemm share": share, "tile share": tile_share}
 
 
 @numba.njit(nogil=True)
@@ -197,6 +212,13 @@ def _products(inputs, outputs, matrices, simulations):
     for _ in range(simulations):
         for layer in range(len(matrices)):
             np.dot(inputs[layer], matrices[layer], outputs[layer])
+
+
+@kernel
+def _tile_products(inputs, outputs, matrices, simulations):
+    for _ in range(simulations):
+        for layer in range(len(matrices)):
+            add_product(inputs[layer], matrices[layer], outputs[layer])
 
 
 def tree_alone(rng, actions: int, batch: int):

@@ -14,7 +14,6 @@ from mzu.search.cores import run_on_cores
 from mzu.search.kernels import (
     SAMPLED_CATEGORICAL,
     SAMPLED_GAUSSIAN,
-    Inputs,
     attach,
     attach_first,
     backup,
@@ -22,7 +21,7 @@ from mzu.search.kernels import (
     leave_empty,
     select,
 )
-from mzu.search.tree import NO_NODE, ROOT, Tree
+from mzu.search.tree import NO_NODE, ROOT
 
 
 @kernel
@@ -90,59 +89,71 @@ def search_compiled(network, observations, tree, settings, inputs) -> tuple[int,
     observations [B, O], padded to whole panels.
     """
     bad_nodes = np.full(len(observations), -1, np.int32)
+    chosen = np.zeros((len(observations), 2), np.int64)
 
     def run(start, stop):
-        own_tree, own_inputs, rows = tree, inputs, slice(start, stop)
-        if stop - start < len(observations):  # slicing twenty arrays takes as long as ten simulations of one row
-            own_tree = Tree(*(array[rows] for array in tree))
-            own_inputs = Inputs(*(array if array is inputs.all_legal else array[rows] for array in inputs))
-        buffers, wide = new_buffers(network, stop - start), new_buffers(network, settings.first)
-        edges = np.zeros((stop - start, 2), np.int64)
-        numbers = (settings, own_inputs, edges, bad_nodes[rows])
-        _search_piece(network, observations[rows], buffers, wide, own_tree, *numbers)
+        buffers = new_buffers(network, max(stop - start, settings.first))
+        _search_piece(network, observations, buffers, tree, settings, inputs, chosen, bad_nodes, start, stop)
 
     run_on_cores(run, len(observations))
-    bad_rows = np.flatnonzero(bad_nodes >= 0)
-    return (int(bad_rows[0]), int(bad_nodes[bad_rows[0]])) if len(bad_rows) else (-1, -1)
+    if bad_nodes.max() < 0:
+        return -1, -1
+    row = int(np.flatnonzero(bad_nodes >= 0)[0])
+    return row, int(bad_nodes[row])
 
 
 @kernel
-def _search_piece(network, observations, buffers, wide, tree, settings, inputs, edges, bad_nodes):
-    """The search of R rows, one for each observation; edges [R, 2] is where it notes its choices.
+def _search_piece(network, observations, buffers, tree, settings, inputs, chosen, bad_nodes, start, stop):
+    """The search of the rows start..stop - 1; `chosen` [B, 2] is where it notes the edges that it selected.
 
-    `buffers` has R rows; `wide` one for each candidate of a root, where these are evaluated first.
+    Row b of the batch is row b - start of the buffers.
     """
-    rows = observations.shape[0]
     for step in range(1 + tree.ends.shape[1]):
         node = ROOT if step == 0 else settings.first + step
         if node != ROOT:
-            for b in range(rows):
-                edges[b, 0], edges[b, 1] = select(tree, settings, inputs, b)
-                _bring_edge(tree, settings, b, edges[b, 0], edges[b, 1], buffers, b)
-        evaluate(network, observations, buffers, node == ROOT)
-        for b in range(rows):
-            _keep_hidden(tree, b, node, buffers, b)
-            reward, policy, value = buffers.reward[b], buffers.policy[b], buffers.value[b]
-            finite = add_node(tree, settings, inputs, b, node, edges[b, 0], edges[b, 1], reward, policy, value)
+            for b in range(start, stop):
+                chosen[b, 0], chosen[b, 1] = select(tree, settings, inputs, b)
+                _bring_edge(tree, settings, b, chosen[b, 0], chosen[b, 1], buffers, b - start)
+        evaluate(network, observations[start:stop], buffers, stop - start, node == ROOT)
+        for b in range(start, stop):
+            row = b - start
+            _keep_hidden(tree, b, node, buffers, row)
+            reward, policy, value = buffers.reward[row], buffers.policy[row], buffers.value[row]
+            finite = add_node(tree, settings, inputs, b, node, chosen[b, 0], chosen[b, 1], reward, policy, value)
             if not finite and bad_nodes[b] < 0:
                 bad_nodes[b] = node
         if node == ROOT and settings.first > 0:
-            for b in range(rows):
-                _evaluate_root(network, observations, wide, tree, settings, inputs, b, bad_nodes)
+            for b in range(start, stop):
+                _evaluate_root(network, observations, buffers, tree, settings, inputs, b, bad_nodes)
 
 
 @kernel_part
 def _evaluate_root(network, observations, buffers, tree, settings, inputs, b, bad_nodes):
-    """The first evaluations of row b: all candidates of its root as one batch."""
+    """The first evaluations of row b: all candidates of its root that exist as one batch, one behind the other."""
+    rows = 0
     for k in range(settings.first):
-        _bring_edge(tree, settings, b, ROOT, k, buffers, k)
-    evaluate(network, observations, buffers, False)
+        if tree.edges[b, ROOT, k].prior > 0.0:
+            _bring_edge(tree, settings, b, ROOT, k, buffers, rows)
+            rows += 1
+    evaluate(network, observations, buffers, rows, False)
+    row = 0
     for k in range(settings.first):
-        _keep_hidden(tree, b, 1 + k, buffers, k)
-        reward, policy, value = buffers.reward[k], buffers.policy[k], buffers.value[k]
+        reward, policy, value = buffers.reward[row], buffers.policy[row], buffers.value[row]
+        if tree.edges[b, ROOT, k].prior > 0.0:
+            _keep_hidden(tree, b, 1 + k, buffers, row)
+            row = min(row + 1, rows - 1)
+        else:
+            _clear_hidden(tree, b, 1 + k)
         finite = add_first_evaluation(tree, settings, inputs, b, k, reward, policy, value)
         if not finite and bad_nodes[b] < 0:
             bad_nodes[b] = 1 + k
+
+
+@kernel_part
+def _clear_hidden(tree, b, node):
+    """A node that nobody evaluated has a hidden state of zeros."""
+    for j in range(tree.hidden.shape[2]):
+        tree.hidden[b, node, j] = np.float32(0)
 
 
 @kernel_part

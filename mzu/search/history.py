@@ -157,8 +157,8 @@ def _note_terms(early, settings, gumbels, b, node, value_terms, prior_terms):
     if settings.gumbel:
         gumbel_terms(record, edges, gumbels[b], settings, node == ROOT, value_terms, prior_terms)
         return
-    low, high = value_range(record, edges, early.bounds[b], settings)
+    low, span = value_range(record, edges, early.bounds[b], settings)
     for k in range(edges.shape[0]):
         if edges[k].prior > 0.0:
-            value_terms[k] = value_term(edges[k], record, low, high, settings)
+            value_terms[k] = value_term(edges[k], record, low, span, settings)
             prior_terms[k] = prior_term(edges[k], record, settings)

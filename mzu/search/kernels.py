@@ -92,11 +92,17 @@ def gumbel_candidate(tree, settings, inputs, b, node):
 @kernel_part
 def best_candidate(node, edges, bounds, settings):
     """The candidate with the highest score; the first of equals."""
-    low, high = value_range(node, edges, bounds, settings)
+    low, span = value_range(node, edges, bounds, settings)
+    factor = settings.exploration[node.visits]
+    unvisited = (node.value - low) / span if settings.parent_for_unvisited else 0.0
     best, best_score = 0, -math.inf
     for k in range(edges.shape[0]):
         if edges[k].prior > 0.0:
-            score = value_term(edges[k], node, low, high, settings) + prior_term(edges[k], node, settings)
+            if edges[k].child == NO_NODE:
+                # Most edges: their terms without the two divisions.
+                score = unvisited + edges[k].prior * factor
+            else:
+                score = value_term(edges[k], node, low, span, settings) + prior_term(edges[k], node, settings)
             if score > best_score:
                 best, best_score = k, score
     return best
@@ -109,33 +115,30 @@ def prior_term(edge, node, settings):
 
 
 @kernel_part
-def value_term(edge, node, low, high, settings):
+def value_term(edge, node, low, span, settings):
     """The edge's reward + discount * value, normalised by the range; 0 for an edge that was never evaluated.
 
     0 is the lowest value in the tree: what was never tried is taken to be as bad as anything seen. With
     `parent_for_unvisited` it is taken to be as good as its node.
     """
-    if edge.child != NO_NODE:
-        value = edge.reward + settings.discount * edge.value
-    elif settings.parent_for_unvisited:
-        value = node.value
-    else:
-        return 0.0
-    # A range of one number normalises nothing: until there are two, MuZero uses the value as it is.
-    return (value - low) / (high - low) if high > low else value
+    unvisited = node.value if settings.parent_for_unvisited else low
+    value = edge.reward + settings.discount * edge.value if edge.child != NO_NODE else unvisited
+    return (value - low) / span
 
 
 @kernel_part
 def value_range(node, edges, bounds, settings):
-    """The range that `value_term` normalises by: of the whole tree, or of the node and its children."""
-    if not settings.siblings:
-        return bounds[0], bounds[1]
-    low = high = node.value
-    for k in range(edges.shape[0]):
-        if edges[k].child != NO_NODE:
-            value = edges[k].reward + settings.discount * edges[k].value
-            low, high = min(low, value), max(high, value)
-    return low, max(high, low + SMALLEST_RANGE)
+    """Low end and width of the range that `value_term` normalises by: of the tree, or of the node and its children."""
+    low, high = bounds[0], bounds[1]
+    if settings.siblings:
+        low = high = node.value
+        for k in range(edges.shape[0]):
+            if edges[k].child != NO_NODE:
+                value = edges[k].reward + settings.discount * edges[k].value
+                low, high = min(low, value), max(high, value)
+        high = max(high, low + SMALLEST_RANGE)
+    # A range of one number normalises nothing: until there are two, MuZero uses the value as it is.
+    return (low, high - low) if high > low else (0.0, 1.0)
 
 
 @kernel_part

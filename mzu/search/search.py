@@ -95,10 +95,11 @@ def search(
     if compiled:
         observations = model.padded_observations(observations)
         gaussian, num_actions = model.continuous, model.num_actions
-        root_hidden = np.zeros((batch, model.hidden_size), np.float32)
+        hidden_shape, hidden_dtype = (model.hidden_size,), np.float32
     else:
         root_hidden, policy, value = model.initial(observations)
         root_hidden, gaussian = np.asarray(root_hidden), isinstance(policy, tuple)
+        hidden_shape, hidden_dtype = root_hidden.shape[1:], root_hidden.dtype
         if root_hidden.shape[:1] != (batch,):
             raise ValueError(f"The model's hidden states have shape {root_hidden.shape} for {batch} observations")
         policy, value = _policy_rows(policy, batch), _numbers(value, "value", batch)
@@ -118,7 +119,7 @@ def search(
         randomness.normals[:, ROOT, 0] = 0.0
     inputs = Inputs(
         legal=legal,
-        all_legal=np.ones((1, num_actions), bool),
+        all_legal=_all_legal(1, num_actions),
         inject=inject,
         action_index=action_index,
         action_vector=action_vector,
@@ -127,18 +128,19 @@ def search(
         slots=np.full(batch, -1, np.int32),
         gumbels=draw_gumbels(rng, batch, candidates, config),
     )
-    tree = _new_tree(root_hidden, nodes, candidates, source, randomness.normals, first)
+    hidden = np.empty((batch, nodes, *hidden_shape), hidden_dtype)
+    tree = _new_tree(hidden, candidates, source, randomness.normals, first)
     settings = make_settings(config, source, sampled, first)
     if compiled:
         bad = batched.search_compiled(model.network, observations, tree, settings, inputs)
     else:
+        tree.hidden[:, ROOT] = root_hidden
         bad = _search_model(model, policy, value, tree, settings, inputs)
     if bad[0] >= 0:
         raise ValueError(
             f"The model's output is not finite in row {bad[0]} at {_place(bad[1], first)}; are its weights NaN?"
         )
 
-    # Copies, so that who keeps these numbers does not keep the whole tree with them.
     root = root_of(tree, config.discount, inputs.slots, stored_values)
     improved = improve(root, config, scale)
     completion = (config.completed_value_scale, config.completed_visit_offset)
@@ -199,6 +201,7 @@ def _evaluate_root(model, tree, settings, inputs) -> int:
     actions = tree.actions[np.arange(batch)[:, None], ROOT, places]
     hidden, reward, policy, value = model.recurrent(hidden, actions.reshape(batch * count, *actions.shape[2:]))
     tree.hidden[:, 1 : 1 + count] = np.reshape(hidden, (batch, count, *np.shape(hidden)[1:]))
+    tree.hidden[:, 1 : 1 + count][~exists] = 0
     policy = _policy_rows(policy, batch * count).reshape(batch, count, -1)
     reward, value = (_numbers(n, name, batch * count) for n, name in ((reward, "reward"), (value, "value")))
     shape = (batch, count)
@@ -307,7 +310,7 @@ def candidate_source(gaussian: bool, config: SearchConfig) -> int:
 
 def _check_legal(legal_actions, batch: int, num_actions: int, gaussian: bool) -> np.ndarray:
     if legal_actions is None:
-        return np.ones((batch, num_actions), bool)
+        return _all_legal(batch, num_actions)
     if gaussian:
         raise ValueError("legal_actions is given, but a continuous action space has no action to mask")
     legal = np.asarray(legal_actions)
@@ -317,6 +320,12 @@ def _check_legal(legal_actions, batch: int, num_actions: int, gaussian: bool) ->
     if len(empty):
         raise ValueError(f"legal_actions[{empty[0]}] allows no action at all; is that game over?")
     return np.ascontiguousarray(legal)
+
+
+@functools.lru_cache(maxsize=64)
+def _all_legal(batch: int, num_actions: int) -> np.ndarray:
+    """Every action of every row; shared by searches, which only read it."""
+    return np.ones((batch, num_actions), bool)
 
 
 def _check_injected(injected_actions, inject, batch: int, num_actions: int, source: int):
@@ -360,10 +369,8 @@ def _check_stored(stored_values, inject: np.ndarray) -> np.ndarray:
     return stored
 
 
-def _new_tree(root_hidden, nodes: int, candidates: int, source: int, normals: np.ndarray, first: int) -> Tree:
-    batch = len(root_hidden)
-    hidden = np.empty((batch, nodes, *root_hidden.shape[1:]), root_hidden.dtype)
-    hidden[:, ROOT] = root_hidden
+def _new_tree(hidden: np.ndarray, candidates: int, source: int, normals: np.ndarray, first: int) -> Tree:
+    batch, nodes = hidden.shape[:2]
     index = np.zeros((batch, nodes, candidates) if source == SAMPLED_CATEGORICAL else (batch, 0, 0), np.int32)
     # The standard normals wait in the actions' own places until their node is expanded and they become actions.
     vector = normals

@@ -21,11 +21,12 @@ def test_each_record_has_the_promised_fields_and_consistent_ratios(monkeypatch, 
     record, sampled = json.loads(capsys.readouterr().out)
     assert list(record) == [
         *("actions", "width", "blocks", "batch", "simulations"),
-        *("mzu_ms", "mctx_ms", "gemm_ms", "speedup", "gemm_fraction", "tree_simulations_per_second"),
+        *("mzu_ms", "mctx_ms", "mctx_gumbel_ms", "gemm_ms"),
+        *("speedup", "gemm_fraction", "blas_to_tile", "tree_simulations_per_second"),
     ]
-    assert record["mctx_ms"] is None and record["speedup"] is None
+    assert record["mctx_ms"] is None and record["mctx_gumbel_ms"] is None and record["speedup"] is None
     assert record["gemm_fraction"] == pytest.approx(record["gemm_ms"] / record["mzu_ms"])
-    assert record["tree_simulations_per_second"] > 0
+    assert record["tree_simulations_per_second"] > 0 and record["blas_to_tile"] > 0
     assert sampled["first_cost"] == pytest.approx(sampled["first_ms"] / sampled["without_ms"] - 1)
 
 
@@ -56,6 +57,8 @@ def test_mctx_and_mzu_find_the_same_policy_with_the_same_network():
     ours = search(CompiledModel(weights), observations, config, rng).policy
     theirs = np.asarray(mctx_search(weights, observations, 25, dirichlet_fraction=0.0)())
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
+    gumbel = np.asarray(mctx_search(weights, observations, 25, "gumbel")())
+    assert gumbel.shape == theirs.shape and not np.allclose(gumbel, theirs, atol=1e-3)
 
 
 def test_contestants_take_turns_and_the_best_time_counts():

@@ -26,6 +26,7 @@ def test_the_records_hold_times_and_their_ratios(tiny, capsys):
     assert (searched["width"], searched["blocks"], searched["batch"], searched["simulations"]) == (8, 1, 2, 4)
     assert searched["ratio"] == pytest.approx(searched["keras_ms"] / searched["twin_ms"])
     assert trained["ratio"] == pytest.approx(trained["plain_ms"] / trained["jit_ms"])
+    assert trained["adamw_ratio"] == pytest.approx(trained["keras_adamw_ms"] / trained["jit_ms"])
     assert searched["refresh_ms"] > 0
 
 

@@ -48,9 +48,9 @@ BUGS = {
         "actions = tree.actions[rows, parents, candidates] if tree.action_vector.size else candidates",
     ),
     "the same in the compiled search": (
-        "search/batch.py",
-        "buffers.action_vector[b, d] = tree.action_vector[b, node, candidate, d]",
-        "buffers.action_vector[b, d] = tree.action_vector[b, node, 0, d]",
+        "search/batched_kernels.py",
+        "buffers.action_vector[row, d] = tree.action_vector[b, node, candidate, d]",
+        "buffers.action_vector[row, d] = tree.action_vector[b, node, 0, d]",
     ),
     "a generator of its own inside the search": (
         "search/search.py",
@@ -79,8 +79,8 @@ BUGS = {
     ),
     "the root is not counted before the first simulation": (
         "search/kernels.py",
-        "    nodes[leaf].visits = 1\n",
-        "    nodes[leaf].visits = 1 if leaf != ROOT else 0\n",
+        "    nodes[leaf].visits += 1\n    child = leaf\n",
+        "    nodes[leaf].visits += 1 if leaf != ROOT else 0\n    child = leaf\n",
     ),
 }
 

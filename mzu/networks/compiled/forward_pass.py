@@ -32,7 +32,7 @@ INPUT, OUTPUT, SUM, NORMED, INNER = range(5)  # the layers of `Buffers.layers`
 
 
 class Buffers(NamedTuple):
-    """Memory for R rows on their way through the network: inputs, outputs and all between. Kernels allocate none."""
+    """Memory for up to R rows on their way through the network: inputs, outputs, all between. Kernels allocate none."""
 
     layers: np.ndarray  # [5, R, W] float32: INPUT and OUTPUT are hidden states, the others belong to the trunk
     action_index: np.ndarray  # [R] int32, input
@@ -104,7 +104,7 @@ class CompiledModel:
     def initial(self, observations):
         observations = self.padded_observations(observations)
         buffers = new_buffers(self.network, len(observations))
-        _evaluate(self.network, observations, buffers, True)
+        _evaluate(self.network, observations, buffers, len(observations), True)
         return buffers.layers[OUTPUT], self._policy(buffers), buffers.value
 
     def recurrent(self, hidden, actions):
@@ -114,7 +114,7 @@ class CompiledModel:
             buffers.action_vector[:] = actions
         else:
             buffers.action_index[:] = actions
-        _evaluate(self.network, np.zeros((0, 0), np.float32), buffers, False)
+        _evaluate(self.network, np.zeros((0, 0), np.float32), buffers, len(hidden), False)
         return buffers.layers[OUTPUT], buffers.reward, self._policy(buffers), buffers.value
 
     def _policy(self, buffers: Buffers):
@@ -122,41 +122,43 @@ class CompiledModel:
 
 
 @kernel
-def _evaluate(network, observations, buffers, is_root):
-    evaluate(network, observations, buffers, is_root)
+def _evaluate(network, observations, buffers, rows, is_root):
+    evaluate(network, observations, buffers, rows, is_root)
 
 
 @kernel_part
-def evaluate(network, observations, buffers, is_root):
-    """The networks for R rows, from buffer to buffer.
+def evaluate(network, observations, buffers, rows, is_root):
+    """The networks for the first `rows` rows of the buffers, R below.
 
     is_root    representation and prediction: observations [R, O] -> layers[OUTPUT], policy, value
     otherwise  dynamics and prediction: layers[INPUT] and the actions -> layers[OUTPUT], reward, policy, value
     """
     never_inline()
-    total, hidden = buffers.layers[SUM], buffers.layers[OUTPUT]
+    total, hidden = buffers.layers[SUM, :rows], buffers.layers[OUTPUT, :rows]
     trunk = network.trunks[REPRESENTATION if is_root else DYNAMICS]
     _fill_rows(total, network.vectors[trunk[1]])
     if is_root:
         add_product(observations, network.observation, total)
     else:
         _add_actions(network, buffers, total)
-        add_product(buffers.layers[INPUT], network.matrices[trunk[0]], total)
-    _finish_trunk(network, trunk, buffers.layers)
+        add_product(buffers.layers[INPUT, :rows], network.matrices[trunk[0]], total)
+    _finish_trunk(network, trunk, buffers.layers, rows)
     _finish_hidden(network, total, hidden)
 
     if not is_root:
-        _fill_rows(buffers.reward_logits, network.reward_bias)
-        add_product(hidden, network.reward, buffers.reward_logits)
+        reward_logits = buffers.reward_logits[:rows]
+        _fill_rows(reward_logits, network.reward_bias)
+        add_product(hidden, network.reward, reward_logits)
     source = hidden
     if network.has_prediction_trunk:
         trunk, source = network.trunks[PREDICTION], total
         _fill_rows(total, network.vectors[trunk[1]])
         add_product(hidden, network.matrices[trunk[0]], total)
-        _finish_trunk(network, trunk, buffers.layers)
-    _fill_rows(buffers.output_logits, network.outputs_bias)
-    add_product(source, network.outputs, buffers.output_logits)
-    _read_heads(network, buffers, is_root)
+        _finish_trunk(network, trunk, buffers.layers, rows)
+    output_logits = buffers.output_logits[:rows]
+    _fill_rows(output_logits, network.outputs_bias)
+    add_product(source, network.outputs, output_logits)
+    _read_heads(network, buffers, rows, is_root)
 
 
 @kernel_part
@@ -172,9 +174,9 @@ def _add_actions(network, buffers, total):
 
 
 @kernel_part
-def _finish_trunk(network, trunk, layers):
-    """The rest of a trunk, whose first layer's result is in layers[SUM]: the residual blocks, and the last norm."""
-    total, normed, inner = layers[SUM], layers[NORMED], layers[INNER]
+def _finish_trunk(network, trunk, layers, rows):
+    """What follows a trunk's first layer, whose result layers[SUM] holds: the residual blocks, and the last norm."""
+    total, normed, inner = layers[SUM, :rows], layers[NORMED, :rows], layers[INNER, :rows]
     matrices, vectors, width = network.matrices, network.vectors, network.width
     m, v = trunk[0] + 1, trunk[1] + 1
     for _ in range(trunk[2]):
@@ -189,10 +191,10 @@ def _finish_trunk(network, trunk, layers):
 
 
 @kernel_part
-def _read_heads(network, buffers, is_root):
+def _read_heads(network, buffers, rows, is_root):
     """Logits become numbers: reward and value by expectation, the Gaussian's scale by softplus."""
     bins, size = network.value_bins, network.policy_size
-    for i in range(buffers.value.shape[0]):
+    for i in range(rows):
         if not is_root:
             reward_logits = buffers.reward_logits[i]
             buffers.reward[i] = scalar_from_logits(reward_logits, network.reward_bins, network.bins_per_unit)

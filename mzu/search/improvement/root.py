@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mzu.compilation import kernel
 from mzu.search.tree import NO_NODE, ROOT, Tree
 
 
@@ -28,8 +29,19 @@ class Root(NamedTuple):
 
 
 def root_of(tree: Tree, discount: float, injected: np.ndarray, stored_value: np.ndarray) -> Root:
-    """The roots of finished trees, as copies."""
-    edges = tree.edges[:, ROOT]
-    q = np.where(edges["child"] != NO_NODE, edges["reward"] + discount * edges["value"], np.nan)
-    raw_value = tree.nodes["raw_value"][:, ROOT].copy()
-    return Root(edges["prior"].copy(), edges["visits"].copy(), q, raw_value, injected, stored_value)
+    """The roots of finished trees, as copies: who keeps them does not keep the whole tree with them."""
+    shape = len(tree.edges), tree.edges.shape[2]
+    root = Root(np.empty(shape), np.empty(shape, np.int32), np.empty(shape), np.empty(shape[0]), injected, stored_value)
+    _read_roots(tree.nodes, tree.edges, discount, root.prior, root.visits, root.q, root.raw_value)
+    return root
+
+
+# Compiled: a dozen small operations of NumPy would take as long as ten simulations of one row.
+@kernel
+def _read_roots(nodes, edges, discount, prior, visits, q, raw_value):
+    for b in range(raw_value.shape[0]):
+        raw_value[b] = nodes[b, ROOT].raw_value
+        for k in range(prior.shape[1]):
+            edge = edges[b, ROOT, k]
+            prior[b, k], visits[b, k] = edge.prior, edge.visits
+            q[b, k] = edge.reward + discount * edge.value if edge.child != NO_NODE else np.nan
