@@ -905,7 +905,7 @@ else:
 # %%
 from mzu.presets import preset
 
-PRESETS = ("swingup_offline", "paper_control", "paper_atari")
+PRESETS = ("swingup", "paper_control", "paper_atari")
 for name in PRESETS[1:]:
     print(f"{name}: the defaults, and", ", ".join(preset(name).config.differences()))
 print(f"\n{'':28}" + "".join(f"{name:>17}" for name in PRESETS))
@@ -993,7 +993,7 @@ counted = parameters(image_layers(9, 8, 3, 20), 8, 3, image=True)
 assert counted == count_parameters(build_network(small, FRAMES))
 
 NETWORKS = {
-    "swingup_offline": state_layers(5, 1, 2, 128, 2, 20),
+    "swingup": state_layers(5, 1, 2, 64, 2, 20),
     "paper_control": state_layers(5, 1, 2, 512, 10, 300),
     "paper_atari": image_layers(9, 256, 10, 300),
 }

@@ -20,7 +20,7 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Lists the presets, prints one, or checks one; 1 where it does not hold."""
-    given = [f"--{name}" for name in ("json", "check", "seeds", "out") if getattr(arguments, name)]
+    given = [f"--{name}" for name in ("json", "check", "seeds", "out") if getattr(arguments, name) not in (None, False)]
     if arguments.name is None:
         if given:
             raise ValueError(f"{given[0]} is about one preset; say which: `mzu presets NAME {given[0]}`")

@@ -103,3 +103,17 @@ def _figures(row: dict) -> dict:
     return {"name": row["name"], "episodes": row["episodes"]} | {
         column: round(row[column], 2) for column in ("mean", "low", "high")
     }
+
+
+def readme_table(proofs: dict[str, list[dict]]) -> str:
+    """One column for each preset {name: rows}: the mean over its seeds, and in brackets the lowest and the highest."""
+    names = ("dataset", CLONING, CRR, POLICY, VALUE, SEARCH)
+    lines = [f"| | {' | '.join(f'`{name}`' for name in proofs)} |", "|---" * (len(proofs) + 1) + "|"]
+    for name in names:
+        cells = []
+        for rows in proofs.values():
+            means = [float(row["mean"]) for row in rows if row["name"] == name]
+            spread = "" if name == "dataset" else f" ({min(means):.0f} .. {max(means):.0f})"
+            cells.append(f"{sum(means) / len(means):.0f}{spread}")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
