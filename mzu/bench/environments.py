@@ -4,13 +4,13 @@ Both make the same observation, four grey frames of 84x84, of the same number of
 The emulator alone is the limit of what any wrapper can reach.
 """
 
-import importlib.util
 import json
 
 import numpy as np
 
 from mzu.bench.timing import best_times
 from mzu.environments.atari import AtariEnvironment
+from mzu.extras import require
 
 GAMES = ("Pong", "Breakout", "MsPacman")
 STEPS = 200  # of one turn
@@ -32,8 +32,7 @@ def add_arguments(parser) -> None:
 def run(arguments) -> int:
     if arguments.repetitions < 1:
         raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
-    if importlib.util.find_spec("ale_py") is None:
-        raise ValueError("`mzu bench environments` needs the Atari emulator; install it with: pip install 'mzu[atari]'")
+    require("ale_py", "`mzu bench environments`")
     records = []
     if not arguments.json:
         print(f"{FRAME_SKIP} frames a step, best of {arguments.repetitions} interleaved turns of {STEPS} steps\n")

@@ -1,5 +1,6 @@
 """`mzu bench search` measures what it says, in records that other programs can read."""
 
+import importlib.util
 import json
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_the_table_has_a_line_per_case(monkeypatch, capsys):
 def test_bad_options_are_refused_with_a_sentence(monkeypatch, capsys):
     assert cli.main(["bench", "search", "--repetitions", "0"]) == 2
     assert "--repetitions is 0, but must be at least 1" in capsys.readouterr().err
-    monkeypatch.setattr(bench.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["bench", "search", "--peers"]) == 2
     assert "pip install 'mzu[peers]'" in capsys.readouterr().err
 

@@ -65,8 +65,9 @@ def test_an_edited_helper_is_never_run_from_the_cache(tmp_path):
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled without the compiler")
 def test_kernels_from_the_cache_give_the_same_digits_as_those_just_compiled(tmp_path):
     program = (
-        "import hashlib, numpy as np; from mzu.networks.compiled import CompiledModel, _evaluate;"
-        "from mzu.networks.weights import random_weights; rng = np.random.default_rng(0); digest = hashlib.md5()\n"
+        "import hashlib, numpy as np; from mzu.networks.compiled.forward_pass import CompiledModel, _evaluate;"
+        "from mzu.networks.compiled.weights import random_weights;"
+        "rng = np.random.default_rng(0); digest = hashlib.md5()\n"
         "for width in (128, 63):\n"
         "    model = CompiledModel(random_weights(rng, 4, 2, width, support=20))\n"
         "    hidden, policy, value = model.initial(rng.normal(size=(96, 4)))\n"
