@@ -51,7 +51,7 @@ class Check(NamedTuple):
         return not self.extra or all(installed_version(package) for package in self.packages)
 
 
-class Outcome(NamedTuple):
+class CheckOutcome(NamedTuple):
     """One line of the report; `advice` is what to do about it, and empty exactly when all is well."""
 
     name: str
@@ -171,14 +171,14 @@ KNOWN_PROBLEMS = [
 ]
 
 
-def system_outcomes() -> Iterator[Outcome]:
+def system_outcomes() -> Iterator[CheckOutcome]:
     """Which Python and machine this is, and whether mzu itself is installed rather than only lying in this folder."""
     supported = " or ".join(f"{major}.{minor}" for major, minor in PYTHON_VERSIONS)
     advice = "" if sys.version_info[:2] in PYTHON_VERSIONS else f"make the virtual environment with Python {supported}"
-    yield Outcome("python", platform.python_version(), advice)
-    yield Outcome("platform", platform.platform())
-    yield Outcome("cores", str(available_cores()))
-    yield Outcome("mzu", mzu.__version__, "" if installed_version("mzu") else INSTALL_EVERYTHING)
+    yield CheckOutcome("python", platform.python_version(), advice)
+    yield CheckOutcome("platform", platform.platform())
+    yield CheckOutcome("cores", str(available_cores()))
+    yield CheckOutcome("mzu", mzu.__version__, "" if installed_version("mzu") else INSTALL_EVERYTHING)
 
 
 def available_cores() -> int:
@@ -210,24 +210,24 @@ def installed_version(name: str) -> str | None:
         return None
 
 
-def package_outcome(requirement: Requirement) -> Outcome:
+def package_outcome(requirement: Requirement) -> CheckOutcome:
     """Whether a package is installed, in a version that mzu works with."""
     version = installed_version(requirement.name)
     if version is None:
-        return Outcome(requirement.name, "not installed", requirement.command)
+        return CheckOutcome(requirement.name, "not installed", requirement.command)
     try:
         from packaging.requirements import Requirement as Specification
     except ImportError:  # reported as missing in its own line; without it versions cannot be compared
-        return Outcome(requirement.name, version)
+        return CheckOutcome(requirement.name, version)
     allowed = Specification(requirement.specification).specifier
     if not allowed.contains(version, prereleases=True):
-        return Outcome(requirement.name, f"{version} is installed, {allowed} is needed", requirement.command)
-    return Outcome(requirement.name, version)
+        return CheckOutcome(requirement.name, f"{version} is installed, {allowed} is needed", requirement.command)
+    return CheckOutcome(requirement.name, version)
 
 
 def check_outcomes(
     checks: Sequence[Check], requirements: Sequence[Requirement], timeout: float = 120
-) -> Iterator[Outcome]:
+) -> Iterator[CheckOutcome]:
     """The outcome of every check, in order, two of them at a time."""
     executor = ThreadPoolExecutor(max_workers=2)
     try:
@@ -237,7 +237,7 @@ def check_outcomes(
         executor.shutdown(cancel_futures=True)
 
 
-def check_outcome(check: Check, requirements: Sequence[Requirement], timeout: float = 120) -> Outcome:
+def check_outcome(check: Check, requirements: Sequence[Requirement], timeout: float = 120) -> CheckOutcome:
     """Run one check in a fresh interpreter, and say what to do if it does not end well."""
     begin = time.monotonic()
     try:
@@ -255,9 +255,9 @@ def check_outcome(check: Check, requirements: Sequence[Requirement], timeout: fl
         problem = f"took longer than {timeout:g} seconds"
     else:
         if process.returncode == 0:
-            return Outcome(check.name, f"{time.monotonic() - begin:.1f} s")
+            return CheckOutcome(check.name, f"{time.monotonic() - begin:.1f} s")
         problem = problem_of(process.returncode, process.stderr)
-    return Outcome(check.name, problem, advice_for(problem, check, requirements))
+    return CheckOutcome(check.name, problem, advice_for(problem, check, requirements))
 
 
 def problem_of(status: int, output: str) -> str:

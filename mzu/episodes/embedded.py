@@ -71,11 +71,11 @@ RECIPES = {
     "held_swingup": Recipe(
         environment="dm_control:cartpole-swingup?repeat=4",
         episodes=60,
-        seed=0,
+        seed=1,
         spaces=Spaces((5,), 1, continuous=True),
         steps=15000,
-        mean_return=370.592,
-        best_return=667.898,
+        mean_return=340.747,
+        best_return=597.126,
     ),
     "catch": Recipe(
         environment="catch",

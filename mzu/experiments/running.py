@@ -38,7 +38,7 @@ EVALUATION_SEED = 1_000_000
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class ExperimentRun:
     """One training that an experiment asks for, and where it is kept."""
 
     task: Task
@@ -68,18 +68,18 @@ class PlannedRun:
         return not self.missing
 
 
-def plan(experiment: Experiment, tasks: list[Task], seeds: list[int], out: Path) -> list[PlannedRun]:
+def plan(experiment: Experiment, tasks: list[Task], seeds: list[int], out: Path) -> list[ExperimentRun]:
     """All runs, seed by seed, so that a table with fewer seeds is complete early."""
     runs = []
     for seed in seeds:
         for task in tasks:
             for variant in experiment.variants:
                 config = run_config(task, variant, seed)
-                runs.append(PlannedRun(task, variant, seed, config, out / "runs" / run_name(task.name, config)))
+                runs.append(ExperimentRun(task, variant, seed, config, out / "runs" / run_name(task.name, config)))
     return runs
 
 
-def run_all(runs: list[PlannedRun], out: Path, after_run: Callable[[], None], say=print) -> bool:
+def run_all(runs: list[ExperimentRun], out: Path, after_run: Callable[[], None], say=print) -> bool:
     """Trains and measures every run that is not finished -> False where Ctrl-C ended it early."""
     pending = [a_run for a_run in runs if not a_run.is_finished]
     say(f"{len(runs)} runs, {len(runs) - len(pending)} of them finished before")
@@ -101,7 +101,7 @@ def run_all(runs: list[PlannedRun], out: Path, after_run: Callable[[], None], sa
     return True
 
 
-def rows(runs: list[PlannedRun]) -> list[dict]:
+def rows(runs: list[ExperimentRun]) -> list[dict]:
     """One row per measured cell, as the CSV has them."""
     found = []
     for a_run in runs:
@@ -148,7 +148,7 @@ def alone_in(out: Path) -> Iterator[None]:
         yield
 
 
-def _train(a_run: PlannedRun, out: Path, say) -> bool:
+def _train(a_run: ExperimentRun, out: Path, say) -> bool:
     """Trains the run to its end, unless that was done before -> False where it was interrupted."""
     from mzu.training.trainer import Trainer
 
@@ -170,7 +170,7 @@ def _train(a_run: PlannedRun, out: Path, say) -> bool:
     return finished
 
 
-def _folder(a_run: PlannedRun, config: Config):
+def _folder(a_run: ExperimentRun, config: Config):
     """The run's folder, made where it does not exist, and refused where it holds something else."""
     from mzu.training.run_folder import RunFolder
 
@@ -187,7 +187,7 @@ def _folder(a_run: PlannedRun, config: Config):
     return folder
 
 
-def _measure(a_run: PlannedRun, measure: Measure) -> None:
+def _measure(a_run: ExperimentRun, measure: Measure) -> None:
     """Plays the episodes of one cell and keeps their returns."""
     from mzu.acting.evaluation import evaluate
     from mzu.training.inputs import environment_maker
