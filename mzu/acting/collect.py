@@ -28,8 +28,7 @@ def collect(
     "heuristic"  the environment's heuristic; with probability `noise` at each step a random action
     "mixture"    the same, with a probability drawn anew for every episode, uniformly from [noise, 1]: from the
                  heuristic to random play, which is what offline learning has to sort out
-    "players"    one of the environment's players (players.py), drawn anew for every episode, with noise of its own;
-                 "players:mixed_cartpole" of another line-up than the environment's first
+    "players"    one of the environment's players (players.py), drawn anew for every episode, with noise of its own
     a function   `policy(observation, rng) -> action`, such as `trained_policy(...)`; `noise` as for the heuristic
 
     >>> episodes = list(mzu.collect("catch", "heuristic", episodes=3))
@@ -46,7 +45,7 @@ def collect(
         act = random_policy(environment)
     elif policy in ("heuristic", "mixture"):
         act = heuristic_policy(environment)
-    elif policy.split(":")[0] == "players":
+    elif policy == "players":
         if noise or sticky:
             raise ValueError(
                 "noise and sticky do not apply: the players have their own, see mzu/environments/players.py"
@@ -55,8 +54,8 @@ def collect(
         raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture, players or a function")
     for index in range(episodes):
         rng = np.random.default_rng([seed, index])
-        if policy.split(":")[0] == "players":
-            name, play = draw_player(environment, rng, policy.partition(":")[2])
+        if policy == "players":
+            name, play = draw_player(environment, rng)
         else:
             share = rng.uniform(noise, 1) if policy == "mixture" else noise
             name, play = f"{policy}, noise {share:.2f}", noisy_policy(environment, act, share, sticky)

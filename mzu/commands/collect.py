@@ -112,7 +112,7 @@ def _fill_in(arguments) -> None:
         given = [name for name in (*said, "network", "option", "set") if getattr(arguments, name) not in (None, [])]
         if given:
             raise ValueError(f"--recipe {arguments.recipe} says what --{given[0]} is; leave --{given[0]} out")
-        said |= {"id": made.environment, "policy": made.policy, "episodes": made.episodes, "seed": made.seed}
+        said |= {"id": made.environment, "policy": "players", "episodes": made.episodes, "seed": made.seed}
     for name, value in said.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)

@@ -44,13 +44,10 @@ class ScriptedPlayer:
     spread: tuple[float, float] = (0.0, 0.0)
 
 
-def draw_player(environment: Environment, rng: np.random.Generator, lineup: str = ""):
-    """(name, policy) for one episode: a player of this environment by weight, with disturbances from its ranges.
-
-    `lineup` is one of `OTHER_LINEUPS`, where it is not to be the environment's own.
-    """
+def draw_player(environment: Environment, rng: np.random.Generator):
+    """(name, policy) for one episode: a player of this environment by weight, with disturbances from its ranges."""
     world = environment.unheld.id
-    players = OTHER_LINEUPS[lineup] if lineup else PLAYERS.get(world)
+    players = PLAYERS.get(world)
     if players is None:
         raise ValueError(f"There are no players for {world}; there are for {', '.join(PLAYERS)}")
     weights = np.array([player.weight for player in players])
@@ -101,16 +98,5 @@ PLAYERS = {
         ScriptedPlayer("aims beside the ball", partial(catch, beside=1), 5, noise=(0, 0.4)),
         ScriptedPlayer("flees from the ball", flee, 1, noise=(0.1, 0.5)),
         ScriptedPlayer("random", None, 2),
-    ),
-}
-
-_drifts = partial(cartpole, place=0, speed=0, turning=0.1)
-OTHER_LINEUPS = {
-    # Four of five lean to one side, most of them to the same, and leave the rail there: to copy what is done most
-    # often is to leave it, too. The fifth keeps to the middle, but is disturbed so much that it lasts no longer.
-    "mixed_cartpole": (
-        ScriptedPlayer("drifts to the left", partial(_drifts, bias=0.04), 3, noise=(0.1, 0.5)),
-        ScriptedPlayer("drifts to the right", partial(_drifts, bias=-0.04), 1, noise=(0.1, 0.5)),
-        ScriptedPlayer("keeps to the middle", cartpole, 1, noise=(0.4, 0.7)),
     ),
 }

@@ -25,7 +25,6 @@ class Recipe:
     mean_return   undiscounted, over the episodes, to three places
     best_return   the highest, to three places
     is_embedded   whether the file is in the package; otherwise it is too large for that
-    policy        who plays: the environment's players, or another line-up of them
     """
 
     environment: str
@@ -36,7 +35,6 @@ class Recipe:
     mean_return: float
     best_return: float
     is_embedded: bool = True
-    policy: str = "players"
 
 
 RECIPES = {
@@ -48,16 +46,6 @@ RECIPES = {
         steps=24668,
         mean_return=98.672,
         best_return=257.0,
-    ),
-    "mixed_cartpole": Recipe(
-        environment="CartPole-v1",
-        episodes=300,
-        seed=0,
-        spaces=Spaces((4,), 2),
-        steps=47486,
-        mean_return=158.287,
-        best_return=500.0,
-        policy="players:mixed_cartpole",
     ),
     "swingup": Recipe(
         environment="dm_control:cartpole-swingup",

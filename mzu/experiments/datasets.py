@@ -78,4 +78,4 @@ def _collect(collected: Collected, path: Path) -> None:
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with make(collected.made.environment) as environment:
-        write_npz(path, collect(environment, collected.made.policy, collected.episodes, collected.seed))
+        write_npz(path, collect(environment, "players", collected.episodes, collected.seed))
