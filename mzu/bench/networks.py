@@ -5,7 +5,6 @@ The training step is timed as a plain TensorFlow graph, compiled by XLA, and com
 
 import json
 
-import keras
 import numba
 import numpy as np
 
@@ -19,7 +18,7 @@ from mzu.networks.compiled.compile_model import compile_model, refresh
 from mzu.networks.keras_model import KerasModel
 from mzu.networks.network import Network, build_network
 from mzu.search.search import search
-from mzu.silent_tensorflow import tf
+from mzu.silent_tensorflow import keras, tf
 
 SIMULATIONS = 50
 SPACES = Spaces(observation_shape=(8,), num_actions=4)

@@ -29,7 +29,7 @@ def evaluate_run(
     Arguments as of `evaluate_network`; `checkpoint` is "latest", "best" or a learner step, `environment` another one
     than the run's.
 
-    >>> mzu.evaluate("runs/mine", episodes=2, select="policy")["policy"].returns.shape
+    >>> mzu.evaluate("runs/mine/unplugged", episodes=2, select="policy")["policy"].returns.shape
     (2,)
     """
     folder = RunFolder.open(run)

@@ -50,8 +50,7 @@ def train(
 
     Ctrl-C raises KeyboardInterrupt after a checkpoint, which `resume` goes on from.
 
-    >>> tiny = {"learning.training_steps": 3, "learning.jit_compile": False, "network.width": 8, "evaluation.period": 0,
-    ...         "evaluation.episodes": 2, "replay.start_size": 500, "search.num_simulations": 4}
+    >>> tiny = {"learning.training_steps": 3, "learning.jit_compile": False, "evaluation.episodes": 2}
     >>> result = mzu.train("cartpole_offline", only="unplugged", out="runs/mine", progress=0, **tiny)
     >>> result.evaluation["search"].returns.shape
     (2,)

@@ -203,8 +203,8 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_a_checkpoint_and_keeps_t
         (["paper_control"], "neither an environment nor data"),
         (["--env", "identity", "--data", "embedded:catch"], "is this the dataset of another environment?"),
         (
-            ["swingup_offline", "--env", "dm_control:cartpole-swingup?repeat=4"],
-            "held for 1 step, but in dm_control:cart",
+            ["swingup_offline", "--env", "dm_control:cartpole-swingup"],
+            "held for 4 steps, but in dm_control:cart",
         ),
         (["--env", "catch?repeats=2"], "the one option of an id is repeat, as in catch?repeat=4"),
         (["cartpole", "--only", "crr"], "--only chooses among the three runs of an offline preset"),

@@ -28,7 +28,8 @@ def test_a_set_is_what_its_recipe_says(name):
     episodes = list(dataset)
     assert_statistics(episodes, RECIPES[name])
     assert episodes[0].observations.shape[1:] == dataset.spaces.observation_shape
-    assert {episode.repeat for episode in episodes} == {1}
+    held = 4 if name == "held_swingup" else 1
+    assert {episode.repeat for episode in episodes} == {held}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -82,7 +83,7 @@ def test_what_a_recipe_says_cannot_be_said_twice(arguments, sentence, tmp_path, 
 def test_unknown_and_unembedded_names_are_answered_with_what_to_do():
     with pytest.raises(ValueError, match="did you mean 'swingup'"):
         load_episodes("embedded:swing_up")
-    with pytest.raises(ValueError, match="there are cartpole, swingup, catch, cheetah"):
+    with pytest.raises(ValueError, match="there are cartpole, swingup, held_swingup, catch, cheetah"):
         load_episodes("embedded:xyz")
     with pytest.raises(ValueError, match="`mzu collect --recipe cheetah --out "):
         load_episodes("embedded:cheetah")
