@@ -1331,6 +1331,7 @@ for name, (its_config, its_network) in trained.items():
 # %%
 SWING_BASE = preset("swingup").config.override(
     "reanalyse.fraction=1", "data=embedded:swingup", "search.discount=0.99", "replay.capacity=1200",
+    "replay.start_size=2000", "learning.weight_decay=1e-4",
     *(TINY if FAST else ("network.width=64", "search.num_simulations=32", "learning.batch_size=128",
                          "learning.training_steps=1000")),
     "acting.games=32", "acting.positions_per_step=32", "learning.jit_compile=false",
