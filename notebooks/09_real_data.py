@@ -1143,7 +1143,7 @@ ax.legend(loc="lower right")
 plt.show()
 
 # %% [markdown]
-# On a machine like the one that made this figure, a state task at the paper's size takes weeks or months, one Atari game many years; there are 46. What a
+# On a machine like the one that made this figure, a state task at the paper's size takes weeks, one Atari game years; there are 46. What a
 # classroom run gives up is therefore not the algorithm: it is width, depth, batch size and the number of batches. The presets say by
 # how much.
 
