@@ -86,12 +86,8 @@ def _draw_other_ways(panel, curve: Curve, colour: str, marker: str) -> str:
     ways = final.get("selections") or {final.get("select", ""): final}
     for way, row in ways.items():
         if way != final.get("select", ""):
-            here = (curve.rows[-1]["step"], row["mean"])
-            panel.plot(
-                *here, color="white", marker=marker, markersize=7, markeredgecolor=colour, clip_on=False, zorder=4
-            )
-            panel.annotate(f"by {way}", here, (-8, 0), textcoords="offset points", color=colour, ha="right",
-                           va="center", fontsize="small")  # fmt: skip
+            style = {"color": "white", "marker": marker, "markersize": 7, "markeredgecolor": colour}
+            panel.plot(curve.rows[-1]["step"], row["mean"], clip_on=False, zorder=4, **style)
     return "".join(f"\n  {row['mean']:.4g} by {way}" for way, row in ways.items())
 
 
