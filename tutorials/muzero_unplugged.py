@@ -10,7 +10,7 @@ searches found, and so the next searches are better. What is played at the end o
 
 Paper: Schrittwieser et al. 2021, "Online and Offline Reinforcement Learning by Planning with a Learned Model"; its
 sections are named where they are used, "MuZero" is Schrittwieser et al. 2020. Left out: prioritised replay, continuous
-actions, fresh games. The package mzu has them; tests/tutorials/test_muzero_unplugged.py holds this file equal to it.
+actions and their injection, fresh games, CRR. The package mzu has them; tests hold the search, targets and loss equal.
 
 symbol  shape      name              meaning
 o       [R, 4]     observations      all episodes one behind the other; an episode of T steps has T + 1 rows

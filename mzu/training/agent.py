@@ -21,7 +21,7 @@ def load(run: str | Path | Trainer, checkpoint: str = "latest", environment: str
     checkpoint    of a folder: "latest", "best", or a learner step such as "2000"
     environment   another one than the run's, with the same observations and actions
 
-    >>> agent = mzu.load(trainer)  # or mzu.load("runs/mine")
+    >>> agent = mzu.load(trainer)  # or mzu.load(result.folder)
     >>> with mzu.make("CartPole-v1") as world:
     ...     action = agent.act(world.reset(seed=0))
     >>> action in (0, 1)
