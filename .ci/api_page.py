@@ -35,7 +35,8 @@ HEAD = """# The front door
 `import mzu` takes no time: what a name needs is imported when the name is first used. Every name of `mzu.__all__` is on
 this page, with its signature, what its docstring says first, and an example; `help(mzu.make)`, or `mzu.make?` in a
 notebook, shows all of it. What the settings mean, and which section of the paper each comes from, is written beside
-them in `mzu/config.py`; the fields of a result are in the docstring of its class (`help(result)`). The examples are one session, from top to bottom, after
+them in `mzu/config.py`; the fields of a result are in the docstring of its class (`help(result)`). The examples are
+one session, from top to bottom, after
 
 ```pycon
 >>> import numpy as np
