@@ -1,6 +1,6 @@
 """Episodes of an agent that is not MuZero: Stable-Baselines3's SAC while it learns, from its first random step on.
 
-    python -m mzu.experiments.record_with_sac "dm_control:walker-walk" --steps 120000 --seed 3 --out walker.npz
+    python -m mzu.experiments.record_with_sac "dm_control:walker-walk" --decisions 120000 --seed 3 --out walker.npz
 
 The data that `tutorials/steady_learning.md` measures on. It needs torch and stable-baselines3, which are no part of
 mzu's requirements: install them in an environment of their own. About 200 decisions a second on one core.
