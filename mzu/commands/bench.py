@@ -8,7 +8,6 @@ BENCHMARKS = {
     "networks": "a search through the compiled twin against one through Keras, and the training step with XLA",
     "train": "where the time of a training run goes, and the learner's step against its bare matrix products",
     "data": "episodes, steps and megabytes per second that each dataset format is read and written with",
-    "environments": "steps per second of the Atari wrapper, against Gymnasium's",
 }
 
 

@@ -13,12 +13,14 @@ What the network sees, oldest frame first, black before the start:
                      for the actions that led to them                              uint8 [96, 96, 128]
 
 `stack=1` gives single frames, which is how they are stored. The grey frames are made as Dopamine makes them, which RL
-Unplugged's data come from: the emulator's own grey, maximum, then area averaging (cv2.INTER_AREA) from 210x160.
+Unplugged's data come from: the emulator's own grey, maximum, then area averaging from 210x160. Gymnasium's
+`AtariPreprocessing` makes them; the last picture of an episode, the stack and the action planes are made here.
 """
 
 import difflib
 
 import numpy as np
+from gymnasium.wrappers import AtariPreprocessing
 
 from mzu.environments.environment import Environment
 from mzu.environments.spaces import Spaces
@@ -51,76 +53,72 @@ class AtariEnvironment(Environment):
                 f"stack is {stack}, frame_skip {frame_skip}, frame_limit {frame_limit} and noop_starts {noop_starts}, "
                 "but only noop_starts may be 0, and none may be negative"
             )
-        self._resize = _resizer(SIZE[picture])
-        self._world = _make_game(game, sticky, full_action_set, frame_limit)
-        self._ale, self._buttons = self._world.ale, self._world._action_set
-        self._grey, self._stack = picture == "grey", stack
-        self._planes = (picture == "rgb" and stack > 1) if action_planes is None else action_planes
-        self._frame_skip, self._noop_starts = frame_skip, noop_starts
-        self.frames_per_second = 60 / frame_skip
-        channels = stack * ((1 if self._grey else 3) + self._planes)
-        super().__init__(
-            f"atari:{game}", Spaces((SIZE[picture],) * 2 + (channels,), len(self._buttons), False, "uint8")
+        require("cv2", "Resizing Atari's frames")
+        self._world = _Pictures(
+            _make_game(game, sticky, full_action_set, frame_limit),
+            noop_max=noop_starts,
+            frame_skip=frame_skip,
+            screen_size=SIZE[picture],
+            grayscale_obs=picture == "grey",
+            grayscale_newaxis=True,
         )
+        self._stack = stack
+        self._planes = (picture == "rgb" and stack > 1) if action_planes is None else action_planes
+        self.frames_per_second = 60 / frame_skip
+        *size, colours = self._world.observation_space.shape
+        shape = (*size, stack * (colours + self._planes))
+        super().__init__(f"atari:{game}", Spaces(shape, int(self._world.action_space.n), False, "uint8"))
 
     @property
     def action_names(self) -> list[str]:
         """What each action presses: NOOP, FIRE, UPRIGHT, ..."""
-        return self._world.get_action_meanings()
+        return self._world.unwrapped.get_action_meanings()
 
     @property
     def frames(self) -> int:
         """Frames of the emulator since the episode began; the frame limit counts these."""
-        return self._ale.getEpisodeFrameNumber()
+        return self._world.ale.getEpisodeFrameNumber()
 
     def _reset(self, seed):
-        self._world.reset(seed=seed)
-        if self._noop_starts:
-            for _ in range(self._world.np_random.integers(1, self._noop_starts + 1)):
-                self._ale.act(self._buttons[0])
-                if self._ale.game_over():
-                    self._ale.reset_game()
-        size, _, channels = self.spaces.observation_shape
-        self._pictures = np.zeros((size, size, channels - self._stack * self._planes), np.uint8)
+        picture, _ = self._world.reset(seed=seed)
+        self._pictures = np.zeros((*picture.shape[:2], self._stack * picture.shape[2]), np.uint8)
         self._levels = np.zeros(self._stack, np.uint8)
-        return self._observation(self._screen(), action=0)
+        return self._observation(picture, action=0)
 
     def _step(self, action):
-        reward, previous = 0.0, None
-        for frame in range(self._frame_skip):
-            reward += self._ale.act(self._buttons[action])
-            ended = self._ale.game_over()
-            # Critical: the Atari draws some objects in every second frame only; a single one would lose them.
-            if frame == self._frame_skip - 2 and not ended:
-                previous = self._screen()
-            if ended:
-                break
-        screen = self._screen()
-        if previous is not None:
-            screen = np.maximum(screen, previous)
-        truncated = self._ale.game_truncated()
-        return self._observation(screen, action), reward, self._ale.game_over(with_truncation=False), truncated
+        picture, reward, terminated, truncated, _ = self._world.step(action)
+        return self._observation(picture, action), reward, terminated, truncated
 
     def render(self):
-        return self._ale.getScreenRGB()
+        return self._world.ale.getScreenRGB()
 
     def close(self):
         super().close()
         self._world.close()
 
-    def _screen(self) -> np.ndarray:
-        return self._ale.getScreenGrayscale() if self._grey else self._ale.getScreenRGB()
-
-    def _observation(self, screen: np.ndarray, action: int) -> np.ndarray:
-        """The stack with this screen as its newest picture, in the layout of `stack_history` (networks)."""
-        size = self.spaces.observation_shape[0]
-        picture = self._resize(screen).reshape(size, size, -1)
+    def _observation(self, picture: np.ndarray, action: int) -> np.ndarray:
+        """The stack with this picture as its newest one, in the layout of `stack_history` (networks)."""
         self._pictures = np.concatenate([self._pictures[..., picture.shape[-1] :], picture], axis=-1)
         if not self._planes:
             return self._pictures.copy()
         self._levels = np.append(self._levels[1:], np.uint8(np.rint(255 * action / self.spaces.num_actions)))
-        planes = np.broadcast_to(self._levels, (size, size, self._stack))
+        planes = np.broadcast_to(self._levels, (*picture.shape[:2], self._stack))
         return np.concatenate([self._pictures, planes], axis=-1)
+
+
+class _Pictures(AtariPreprocessing):
+    """Gymnasium's, which at an end stops before it looks at the screen, and shows the picture of the step before.
+
+    What follows a truncation is estimated from that picture, so the last screen is looked at here.
+    """
+
+    def _get_obs(self):
+        if self.ale.game_over():  # by termination or truncation
+            look = self.ale.getScreenGrayscale if self.grayscale_obs else self.ale.getScreenRGB
+            look(self.obs_buffer[0])
+        picture = super()._get_obs()
+        self.obs_buffer[1].fill(0)  # so that an end before the last frame takes no maximum
+        return picture
 
 
 def _make_game(game: str, sticky: float, full_action_set: bool, frame_limit: int):
@@ -145,10 +143,3 @@ def _make_game(game: str, sticky: float, full_action_set: bool, frame_limit: int
         advice = f"; did you mean 'atari:{near[0]}'?" if near else "; names look like atari:Pong and atari:MsPacman"
         raise ValueError(f"There is no Atari game '{game}'{advice}") from None
     return world.unwrapped
-
-
-def _resizer(size: int):
-    require("cv2", "Resizing Atari's frames")
-    import cv2
-
-    return lambda screen: cv2.resize(screen, (size, size), interpolation=cv2.INTER_AREA)

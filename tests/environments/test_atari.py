@@ -15,6 +15,12 @@ def small(screen, size=84):
     return cv2.resize(screen, (size, size), interpolation=cv2.INTER_AREA)
 
 
+def emulator(environment):
+    """The emulator under the environment, and the button that each action presses."""
+    world = environment._world.unwrapped
+    return world.ale, world._action_set
+
+
 @pytest.mark.parametrize("game", GAMES)
 def test_a_game_runs_from_its_start_to_a_terminal_end(game):
     environment = make(f"atari:{game}")
@@ -39,7 +45,7 @@ def test_the_contract_is_kept_and_seeds_decide_everything():
 def test_four_frames_make_a_step_and_the_observation_is_the_maximum_of_the_last_two():
     environment, reference = make("atari:Pong", sticky=0.0), make("atari:Pong", sticky=0.0)
     environment.reset(0), reference.reset(0)
-    ale, buttons = reference._ale, reference._buttons
+    ale, buttons = emulator(reference)
     differ = 0
     for action in [0, 2, 3] * 20:
         observation = environment.step(action)[0]
@@ -59,7 +65,7 @@ def test_the_emulator_repeats_the_previous_action_as_often_as_said(sticky):
     environment = make("atari:Breakout", sticky=sticky, frame_skip=1)
     reference = make("atari:Breakout", sticky=0.0, frame_skip=1)
     environment.reset(0), reference.reset(0)
-    ale, buttons = reference._ale, reference._buttons
+    ale, buttons = emulator(reference)
     rng = np.random.default_rng(0)
     executed, repeated, told_apart = 0, 0, 0
     for _ in range(900):
@@ -71,7 +77,7 @@ def test_the_emulator_repeats_the_previous_action_as_often_as_said(sticky):
             ale.restoreState(state)
             ale.act(buttons[candidate])
             outcomes[candidate] = ale.cloneState(), ale.getRAM().tobytes()
-        matching = [c for c, (_, memory) in outcomes.items() if memory == environment._ale.getRAM().tobytes()]
+        matching = [c for c, (_, memory) in outcomes.items() if memory == emulator(environment)[0].getRAM().tobytes()]
         assert matching, "neither the chosen nor the previous action was taken"
         if len(outcomes) == 2 and len(matching) == 1:
             told_apart += 1
@@ -89,6 +95,27 @@ def test_the_frame_limit_truncates():
         *_, terminated, truncated = environment.step(0)
         assert not terminated and truncated == (step == 100)
     assert environment.frames == 400
+
+
+@pytest.mark.parametrize("frames_of_the_last_step", [1, 2, 3, 4])
+def test_the_last_picture_shows_the_screen_of_the_end(frames_of_the_last_step):
+    """A truncated end is bootstrapped from it; Gymnasium's preprocessing alone would show the picture before."""
+    options = {"sticky": 0.0, "stack": 1}
+    environment = make("atari:Breakout", frame_limit=200 + frames_of_the_last_step, **options)
+    reference = make("atari:Breakout", **options)
+    environment.reset(0), reference.reset(0)
+    for action in [1, 2, 3, 3, 2] * 10:
+        before = environment.step(action)[0]
+        reference.step(action)
+    last, *_, truncated = environment.step(2)
+    assert truncated and not np.array_equal(last, before)
+    ale, buttons = emulator(reference)
+    screens = []
+    for _ in range(frames_of_the_last_step):
+        ale.act(buttons[2])
+        screens.append(ale.getScreenGrayscale())
+    expected = np.maximum(screens[2], screens[3]) if frames_of_the_last_step == 4 else screens[-1]
+    assert np.array_equal(last[..., 0], small(expected))
 
 
 @pytest.mark.slow
@@ -173,7 +200,7 @@ def test_recorded_frames_of_rl_unplugged_are_made_again_bit_by_bit(fixtures_fold
     frames, actions = recorded_episode(fixtures_folder)
     environment = make("atari:Asterix", sticky=0.0)
     assert np.array_equal(environment.reset(0)[..., -1], frames[0])
-    ale, buttons = environment._ale, environment._buttons
+    ale, buttons = emulator(environment)
     branches = [(ale.cloneState(), 0)]
     had_to_repeat = 0
     for frame, action in zip(frames[1:100], actions, strict=False):
