@@ -1289,7 +1289,7 @@ print("eight steps, two copies to the target network: losses, priorities and wei
 
 
 # %%
-from mzu.acting.evaluation import bootstrap_interval, evaluate
+from mzu.acting.evaluation import bootstrap_interval, evaluate_selection
 from mzu.games.player import temperature_at
 from mzu.networks.representation import fit_to_observations
 
@@ -1344,7 +1344,7 @@ def train(parts, steps, evaluate_every=None):
 
 def test(network, config, episodes=10):
     """Returns of games by search, without noise, always the most visited action."""
-    return evaluate(network, config, lambda: make("CartPole-v1"), episodes).returns
+    return evaluate_selection(network, config, lambda: make("CartPole-v1"), episodes).returns
 
 
 # %% [markdown]
@@ -1499,7 +1499,7 @@ def ends_of(states):
     return f"{fell.sum()} poles fell, {off.sum()} carts left the rail"
 
 
-tested = evaluate(run.network, config, watched_world, 20).returns
+tested = evaluate_selection(run.network, config, watched_world, 20).returns
 states = np.array([world.world.unwrapped.state for world in worlds])
 lost = np.array([segment.observations[-1] for segment in run.replay.segments if segment.terminated])
 print(f"20 test games, returns {tested.min():.0f} to {tested.max():.0f}: {ends_of(states)}")

@@ -420,7 +420,7 @@ for b, k in np.argwhere(happened):
 
 # %%
 from mzu.learning.losses import step_losses
-from mzu.learning.targets import advantages, make_targets
+from mzu.learning.targets import crr_advantages, make_targets
 
 
 def by_library(*settings):
@@ -442,7 +442,7 @@ for name, (_, losses) in library.items():
     assert np.allclose(by_hand[name], losses, rtol=1e-4, atol=1e-5)
     print(f"{name:18} mean loss {by_hand[name].mean():.4f}, the library's {losses.mean():.4f}")
 ends = (batch.steps_left, batch.terminated)
-theirs = advantages(batch.rewards, V, *ends, DISCOUNT)
+theirs = crr_advantages(batch.rewards, V, *ends, DISCOUNT)
 assert np.allclose(A[happened], theirs[happened], atol=1e-5)
 
 # %% [markdown]
@@ -635,7 +635,7 @@ print(f"{calm.mean():.0%} of the steps have |x| < 0.08. The advantage has a stan
 def play(act, episodes, seed=0):
     """act(observation) -> action in CartPole -> returns [E] and the last positions of the cart [E].
 
-    The episodes start as those of the library's `evaluate` do.
+    The episodes start as those of the library's `evaluate_selection` do.
     """
     starts = np.random.default_rng([seed, 2]).integers(2**31, size=episodes)
     returns, ends = np.zeros(episodes), np.zeros(episodes)
@@ -811,13 +811,13 @@ plt.show()
 #
 # The appendix "Evaluation": the *final* network, no noise, the mean of 300 episodes. (In continuous
 # spaces the scale of the policy is reduced to $\min(\sigma, 0.05)$; section 6.) We play fewer.
-# `evaluate` plays them side by side; our `play` takes one after the other.
+# `evaluate_selection` plays them side by side; our `play` takes one after the other.
 
 # %%
-from mzu.acting.evaluation import bootstrap_interval, evaluate
+from mzu.acting.evaluation import bootstrap_interval, evaluate_selection
 
 ours, _ = play(lambda observation: by_policy(model, observation), 5)
-theirs = evaluate(network, config, INPUTS.make_environment, 5, select="policy")
+theirs = evaluate_selection(network, config, INPUTS.make_environment, 5, select="policy")
 assert np.array_equal(ours, theirs.returns)
 print("returns of five episodes, by policy:", ours)
 
@@ -1098,8 +1098,8 @@ grid = {}
 for name, (its_config, its_network) in trained.items():
     for select in SELECTIONS:
         if (name, select) != ("supervised, 0", "search"):
-            grid[name, select] = evaluate(its_network, its_config, INPUTS.make_environment,
-                                          EPISODES, select).returns
+            grid[name, select] = evaluate_selection(its_network, its_config, INPUTS.make_environment,
+                                                    EPISODES, select).returns
 print(f"CartPole, mean return of {EPISODES} episodes, 95 % interval over episodes; seed 0\n")
 print(f"{'':7}" + "".join(f"{name:>18}" for name in trained))
 for select in SELECTIONS:
@@ -1480,8 +1480,8 @@ print(f"swing-up, {SWING_EPISODES} episodes of 1,000 steps; trained much too sho
 print(f"the data: mean {np.mean([episode.total_reward for episode in DATASETS['swingup']]):.0f}")
 ASKED = (("behaviour cloning", "policy"), ("Unplugged", "policy"), ("Unplugged", "search"))
 for name, select in ASKED[:1] if FAST else ASKED:
-    returns = evaluate(swing[name][1], swing[name][0], SWING.make_environment,
-                       SWING_EPISODES, select).returns
+    returns = evaluate_selection(swing[name][1], swing[name][0], SWING.make_environment,
+                                 SWING_EPISODES, select).returns
     print(f"{name:18} by {select:6}: mean {returns.mean():4.0f}, "
           f"from {returns.min():.0f} to {returns.max():.0f}")
 

@@ -844,7 +844,7 @@ for fraction in (1, 0.1):
 # normalised (section 8): 0 is random play, 1 the online DQN.
 
 # %%
-from mzu.environments.scores import normalised
+from mzu.environments.scores import normalised_score
 
 LOW_DATA = {  # game: (1 %, 10 %), each QR-DQN, REM, CQL(H), MuZero Unplugged
     "asterix": ((166.3, 386.5, 592.4, 27220.5), (189.2, 75.1, 156.3, 40554.0)),
@@ -857,7 +857,7 @@ AGENTS = ["QR-DQN", "REM", "CQL(H)", "MuZero Unplugged"]
 figure, axes = plt.subplots(1, 2, figsize=(11, 3.6), sharey=True)
 for column, (ax, share) in enumerate(zip(axes, ("1 %", "10 %"), strict=True)):
     for agent, name in enumerate(AGENTS):
-        values = [normalised(game, LOW_DATA[game][column][agent]) for game in LOW_DATA]
+        values = [normalised_score(game, LOW_DATA[game][column][agent]) for game in LOW_DATA]
         ax.bar(np.arange(5) + (agent - 1.5) * 0.2, values, 0.19, label=name, edgecolor="white",
                hatch=["", "//", "..", "xx"][agent])
     ax.axhline(1, color="black", linewidth=0.8, linestyle="--")
@@ -867,7 +867,7 @@ axes[0].set_ylabel("data-normalised score")
 axes[0].set_yticks([0, 0.5, 1, 2, 5, 10], ["0", "0.5", "1", "2", "5", "10"])
 axes[0].legend(fontsize=8)
 plt.show()
-gains = [normalised(game, LOW_DATA[game][1][3]) - normalised(game, LOW_DATA[game][0][3])
+gains = [normalised_score(game, LOW_DATA[game][1][3]) - normalised_score(game, LOW_DATA[game][0][3])
          for game in LOW_DATA]
 assert min(gains) > 0  # ten times the data help in every game
 

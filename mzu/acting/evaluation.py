@@ -39,7 +39,7 @@ def bootstrap_interval(values, level: float = 0.95, resamples: int = 2000) -> tu
     return float(low), float(high)
 
 
-def evaluate(
+def evaluate_selection(
     network: Network,
     config: Config,
     make_environment: Callable[[], Environment],

@@ -71,7 +71,7 @@ def run(arguments) -> int:
         require("mctx", "--peers")
     records = []
     for case in CASES:
-        records.append(measure(*case, repetitions=arguments.repetitions, peers=arguments.peers))
+        records.append(search_record(*case, repetitions=arguments.repetitions, peers=arguments.peers))
         if not arguments.json:
             if len(records) == 1:
                 print(f"{SIMULATIONS} simulations, best of {arguments.repetitions} interleaved repetitions, "
@@ -92,7 +92,7 @@ def run(arguments) -> int:
     return 0
 
 
-def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int, peers: bool) -> dict:
+def search_record(actions: int, width: int, blocks: int, batch: int, repetitions: int, peers: bool) -> dict:
     """One record: times in milliseconds per search, and two ratios.
 
     `speedup` is over the faster of mctx's two policies, `gemm_fraction` is gemm_ms / mzu_ms. `blas_to_tile` is how much
@@ -106,7 +106,7 @@ def measure(actions: int, width: int, blocks: int, batch: int, repetitions: int,
     contestants = {
         "mzu": lambda: search(model, observations, config, rng),
         "tree": tree_alone(rng, actions, batch),
-        **matrix_products(rng, actions, width, blocks, batch),
+        **matrix_products_of_search(rng, actions, width, blocks, batch),
     }
     if peers:
         from mzu.bench.mctx_peer import mctx_search
@@ -160,7 +160,7 @@ def measure_sampled(batch: int, repetitions: int) -> dict:
     }
 
 
-def matrix_products(rng, actions: int, width: int, blocks: int, batch: int) -> dict:
+def matrix_products_of_search(rng, actions: int, width: int, blocks: int, batch: int) -> dict:
     """The matrix products of all forward passes of a search, by BLAS, in three ways; the fastest counts.
 
     "gemm whole": the batch at once, BLAS spreads it over the cores. "gemm split": one share of the rows for each core.

@@ -51,7 +51,7 @@ def run(arguments) -> int:
         print("  ".join(title.rjust(_width(title)) for title in COLUMNS.values()))
     records = []
     for name, config in configs.items():
-        records.append(measure(name, config, arguments.steps))
+        records.append(training_record(name, config, arguments.steps))
         if not arguments.json:
             print("  ".join(_cell(records[-1][key], _width(title)) for key, title in COLUMNS.items()), flush=True)
     if arguments.json:
@@ -59,7 +59,7 @@ def run(arguments) -> int:
     return 0
 
 
-def measure(name: str, config: Config, steps: int) -> dict:
+def training_record(name: str, config: Config, steps: int) -> dict:
     """One record. The learner is timed alone, in turns with the matrix products of the same step."""
     trainer = Trainer(config)
     for _ in range(20):  # compiles, and fills the replay
@@ -73,7 +73,7 @@ def measure(name: str, config: Config, steps: int) -> dict:
     parts = {part: (seconds - before[part]) / passed for part, seconds in _parts(trainer).items()}
     batch = trainer.replay.sample(config.learning.batch_size, np.random.default_rng(0))
     targets = trainer.learner.targets(batch)
-    multiply = matrix_products(trainer)
+    multiply = matrix_products_of_step(trainer)
 
     def multiply_on_one_core():
         with blas.limit(limits=1):
@@ -101,7 +101,7 @@ def measure(name: str, config: Config, steps: int) -> dict:
     }
 
 
-def matrix_products(trainer: Trainer):
+def matrix_products_of_step(trainer: Trainer):
     """A function that does the matrix products of one learner step, forward and backward, by BLAS and nothing else."""
     layers = layers_of(trainer)
 

@@ -44,7 +44,7 @@ def _cell(text: str) -> str:
     return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text
 
 
-def write_page(grades: list[Grade], seed: int, folder: Path) -> Path:
+def write_grade_page(grades: list[Grade], seed: int, folder: Path) -> Path:
     """The page of one student, with all notebooks that were graded; everything a student wrote is shown as text."""
     path = folder / f"{grades[0].student}.html"
     with written_whole(path) as temporary:

@@ -79,7 +79,7 @@ def fingerprint() -> str:
 def _read(file: HandedIn, assignment: str, grade: Grade):
     """The notebook; None where it cannot be graded, and then the grade says why."""
     try:
-        notebook = handed_in.read(file.path)
+        notebook = handed_in.read_notebook(file.path)
     except (ValueError, OSError) as error:
         grade.problems.append(str(error))
         grade.assignment = ASSIGNMENTS.get(assignment or file.assignment)

@@ -53,7 +53,7 @@ def _named(path: Path) -> HandedIn:
     return HandedIn(path, printable(student), in_name[0] if in_name else of_folder)
 
 
-def read(path: Path) -> nbformat.NotebookNode:
+def read_notebook(path: Path) -> nbformat.NotebookNode:
     """The notebook in a file; a `ValueError` says what is wrong with it."""
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"the file has {path.stat().st_size / 2**20:.0f} MiB, more than {MOST_BYTES / 2**20:.0f}")

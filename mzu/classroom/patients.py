@@ -14,7 +14,7 @@ import numpy as np
 
 from mzu.classroom.checks.find_the_bug import MENDED, SICK_PART, WRONG
 from mzu.config_fields import did_you_mean
-from mzu.explain import bugs
+from mzu.explain import mistakes
 from mzu.explain.system import System
 from mzu.explain.toy import played, toy_system
 from mzu.games.stored_game import StoredGame
@@ -23,7 +23,7 @@ from mzu.replay.replay import Batch
 from mzu.search import reference
 
 HEALTHY = {question.name: question.right for question in MENDED} | {"backup": reference.backup}
-SICK = {**WRONG, "P": bugs.backup}
+SICK = {**WRONG, "P": mistakes.backup}
 
 
 def patient(letter: str, *mended: Callable) -> System:
@@ -75,7 +75,7 @@ def _played(parts: dict[str, Callable]) -> System:
 
 
 @dataclass(eq=False)
-class Patient(bugs.PlainSearch):
+class Patient(mistakes.PlainSearch):
     """A system that is made of functions with names."""
 
     parts: dict[str, Callable] = field(default_factory=dict)

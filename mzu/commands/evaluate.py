@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mzu.acting.film import Film, check_film_path
-from mzu.training.results import result_row, table
+from mzu.training.results import result_row, results_table
 
 SELECT = ("policy", "value", "search", "all")
 
@@ -42,7 +42,7 @@ def run(arguments) -> int:
     )
     rows = [result_row(f"by {way}", evaluation.returns, evaluation.lengths) for way, evaluation in found.items()]
     world = arguments.env or RunFolder(arguments.folder).config.environment
-    print(table(rows, f"{world}, checkpoint {arguments.checkpoint}"))
+    print(results_table(rows, f"{world}, checkpoint {arguments.checkpoint}"))
     if film:
         film.save(arguments.video)
         print(f"{arguments.video}: the first episode, by {list(found)[-1]}")

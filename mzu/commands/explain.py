@@ -51,14 +51,14 @@ def run(arguments) -> int:
         explanation.save(arguments.json)
         print(f"{arguments.json}: all numbers")
     if arguments.html is not None:
-        from mzu.explain.page import write_page
+        from mzu.explain.page import write_explanation
 
-        write_page(explanation, arguments.html)
+        write_explanation(explanation, arguments.html)
         print(f"{arguments.html}: the page")
     if simulations is not None or (arguments.json is None and arguments.html is None):
-        from mzu.explain.text import as_text
+        from mzu.explain.text import explanation_text
 
-        print(as_text(explanation, simulations), end="")
+        print(explanation_text(explanation, simulations), end="")
     return 0
 
 

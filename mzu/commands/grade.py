@@ -29,7 +29,7 @@ def run(arguments) -> int:
     """Grades all, writing as it goes; a notebook that fails is a row like any other."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     from mzu.classroom import handed_in
-    from mzu.classroom.grade_report import not_isolated, summary, write_grades, write_page
+    from mzu.classroom.grade_report import not_isolated, summary, write_grade_page, write_grades
     from mzu.classroom.grading import grade_all
     from mzu.classroom.submission import Limits
 
@@ -44,13 +44,13 @@ def run(arguments) -> int:
     for grade in grade_all(files, arguments.assignment, arguments.seed, limits):
         grades.append(grade)
         write_grades(grades, table)
-        write_page([one for one in grades if one.student == grade.student], arguments.seed, arguments.out)
+        write_grade_page([one for one in grades if one.student == grade.student], arguments.seed, arguments.out)
         of = f" of {grade.assignment.points}" if grade.assignment else ""
         print(f"{len(grades)}/{len(files)} {grade.student}: {grade.points}{of}", flush=True)
     print(f"\n{summary(grades)}\n")
     if missing := not_isolated(grades):
         for student in {grade.student for grade in grades}:  # somebody's code may have changed somebody's page
-            write_page([grade for grade in grades if grade.student == student], arguments.seed, arguments.out)
+            write_grade_page([grade for grade in grades if grade.student == student], arguments.seed, arguments.out)
         print(missing)
     print(f"{table} and a page per student, in {time.monotonic() - start:.0f} s")
     return 0

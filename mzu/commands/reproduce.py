@@ -60,10 +60,10 @@ def listing() -> str:
 
 
 def _run_experiment(chosen: Experiment, tasks: list[Task], arguments) -> int:
-    from mzu.experiments.running import FIRST_SEED, alone_in, plan, rows, run_all, write_rows
+    from mzu.experiments.running import FIRST_SEED, alone_in, planned_runs, rows, run_all, write_rows
 
     out = arguments.out
-    runs = plan(chosen, tasks, list(range(FIRST_SEED, FIRST_SEED + arguments.seeds)), out)
+    runs = planned_runs(chosen, tasks, list(range(FIRST_SEED, FIRST_SEED + arguments.seeds)), out)
     wanted = [a_run for a_run in runs if arguments.cell in (None, a_run.label)]
     if not wanted:
         raise ValueError(f"{chosen.name} has no cell {arguments.cell}; they are named like {runs[0].label}")
@@ -87,12 +87,12 @@ def _run_experiment(chosen: Experiment, tasks: list[Task], arguments) -> int:
 
 def _show(chosen: Experiment, tasks: dict[str, Task], found: list[dict], out: Path) -> None:
     """Table, verdicts and figure of what is known so far."""
-    from mzu.experiments.figures import draw
-    from mzu.experiments.page import section
+    from mzu.experiments.figures import draw_experiment
+    from mzu.experiments.page import experiment_section
 
     picture = out / f"{chosen.name}.png"
-    draw(chosen, tasks, found, picture)
-    print(f"\n{chosen.title}\n\n{section(chosen, tasks, found)}\n")
+    draw_experiment(chosen, tasks, found, picture)
+    print(f"\n{chosen.title}\n\n{experiment_section(chosen, tasks, found)}\n")
     print(f"{picture.with_suffix('.csv')}: one line per cell; {picture}: the figure")
 
 
@@ -111,9 +111,9 @@ def _compare(chosen: Experiment, own: list[dict]) -> None:
 
 
 def _report(arguments) -> int:
-    from mzu.experiments.page import RESULTS, write_page
+    from mzu.experiments.page import RESULTS, write_results_page
 
-    written = write_page(arguments.page, arguments.results or RESULTS)
+    written = write_results_page(arguments.page, arguments.results or RESULTS)
     print(f"{arguments.page}: {', '.join(written) or 'no results found'}")
     return 0
 

@@ -38,7 +38,7 @@ def table(name: str) -> dict[str, dict[str, float]]:
     return {game: dict(zip(columns, row, strict=True)) for game, row in tables[name]["games"].items()}
 
 
-def normalised(game: str, score, reference: str = RL_UNPLUGGED):
+def normalised_score(game: str, score, reference: str = RL_UNPLUGGED):
     """(score - random) / (reference - random) for one game; `score` may be an array.
 
     `game` as in the tables or as in ids: "ms pacman", "MsPacman", "atari:MsPacman", "atari:MsPacman?repeat=2".
@@ -56,7 +56,7 @@ def normalised_column(column: str, reference: str = RL_UNPLUGGED) -> np.ndarray:
     columns = next(iter(rows.values()))
     if column not in columns:
         raise ValueError(f"The table '{reference}' has no column '{column}'; known are {', '.join(columns)}")
-    return np.array([normalised(game, row[column], reference) for game, row in rows.items()])
+    return np.array([normalised_score(game, row[column], reference) for game, row in rows.items()])
 
 
 def mean(scores) -> float:

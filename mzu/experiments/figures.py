@@ -36,7 +36,7 @@ def read_digest(path: Path) -> str:
         return picture.text[DIGEST]
 
 
-def draw(experiment: Experiment, tasks: dict[str, Task], rows: list[dict], path: Path) -> None:
+def draw_experiment(experiment: Experiment, tasks: dict[str, Task], rows: list[dict], path: Path) -> None:
     """Writes the experiment's figure as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.definition import Experiment, Task
-from mzu.experiments.figures import draw
-from mzu.experiments.report import LAYOUTS, cost, markdown, paper_table, sentence, verdicts
+from mzu.experiments.figures import draw_experiment
+from mzu.experiments.report import LAYOUTS, cost, markdown, paper_table, verdict_sentence, verdicts
 from mzu.experiments.running import read_rows
 from mzu.experiments.tasks import TASKS
 from mzu.files import written_whole
@@ -20,13 +20,15 @@ from mzu.files import written_whole
 RESULTS = Path(__file__).parent / "results"  # the CSVs that come with the package
 
 
-def section(experiment: Experiment, tasks: dict[str, Task], rows: list[dict], picture: str | None = None) -> str:
+def experiment_section(
+    experiment: Experiment, tasks: dict[str, Task], rows: list[dict], picture: str | None = None
+) -> str:
     """What the rows say of one experiment, as Markdown."""
     parts = [f"Mirrors the {experiment.mirrors}." if experiment.mirrors else "Mirrors nothing in the paper."]
     if experiment.note:
         parts.append(experiment.note)
     parts.append(markdown(LAYOUTS[experiment.layout](experiment, tasks, rows)))
-    parts.append("\n".join(f"- {sentence(item)}" for item in verdicts(experiment, tasks, rows)))
+    parts.append("\n".join(f"- {verdict_sentence(item)}" for item in verdicts(experiment, tasks, rows)))
     if picture:
         parts.append(f"![{experiment.title}]({picture})")
     parts.append(paper_part(experiment.name))
@@ -54,7 +56,7 @@ def _cost_line(experiment: Experiment, rows: list[dict]) -> str:
     )
 
 
-def write_page(page: Path, results: Path = RESULTS) -> list[str]:
+def write_results_page(page: Path, results: Path = RESULTS) -> list[str]:
     """Renews the sections and pictures of all experiments that have results -> their names."""
     if not page.is_file():
         raise ValueError(f"{page} does not exist; run this at the top of a clone, or name the page with --page")
@@ -65,8 +67,8 @@ def write_page(page: Path, results: Path = RESULTS) -> list[str]:
         if not rows:
             continue
         picture = page.parent / "pictures" / f"results_{name}.png"
-        draw(experiment, TASKS, rows, picture)
-        text = replace_section(text, name, section(experiment, TASKS, rows, f"pictures/{picture.name}"))
+        draw_experiment(experiment, TASKS, rows, picture)
+        text = replace_section(text, name, experiment_section(experiment, TASKS, rows, f"pictures/{picture.name}"))
         written.append(name)
     with written_whole(page) as temporary:
         temporary.write_text(text)

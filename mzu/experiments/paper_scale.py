@@ -50,7 +50,7 @@ def at_paper_scale(experiment: Experiment, data_root: Path | None, cell: str | N
             "positions on 256 planes for each game and variant: that needs accelerators and data that do not fit into "
             "memory, so it is not started; `mzu presets paper_atari` shows the settings"
         )
-    tasks = [control_task(name, data_root) for name in CONTROL_TASKS[experiment.name]]
+    tasks = [paper_control_task(name, data_root) for name in CONTROL_TASKS[experiment.name]]
     chosen = dataclasses.replace(experiment, tasks=tuple(task.name for task in tasks), variants=_variants(experiment))
     if data_root is None:
         raise ValueError(
@@ -67,7 +67,7 @@ def at_paper_scale(experiment: Experiment, data_root: Path | None, cell: str | N
     return chosen, tasks
 
 
-def control_task(name: str, data_root: Path | None) -> Task:
+def paper_control_task(name: str, data_root: Path | None) -> Task:
     """One of RL Unplugged's tasks; returns lie in [0, 1000], which are taken as they are."""
     domain, _, rest = name.partition("_")
     settings = [f"environment=dm_control:{domain}-{rest}", f"data=rlu:{name}", *AUTOMATIC_WIDTH]

@@ -45,7 +45,7 @@ def prove(name: str, seeds: Sequence[int], out: Path, say: Callable[[str], None]
         say(f"seed {seed}: " + ", ".join(f"{row['name']} {row['mean']:.1f}" for row in found))
         rows += found
         with written_whole(out / f"{name}.csv") as temporary:
-            temporary.write_text(as_csv(rows))
+            temporary.write_text(proof_csv(rows))
     return rows
 
 
@@ -80,7 +80,7 @@ def read_csv(path: Path) -> list[dict]:
         return [row | {"seed": int(row["seed"])} for row in csv.DictReader(file)]
 
 
-def as_csv(rows: list[dict]) -> str:
+def proof_csv(rows: list[dict]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -11,7 +11,7 @@ import numpy as np
 
 from mzu.environments.scores import interquartile_mean, mean, median
 from mzu.experiments.definition import Experiment, Measure, Side, Task
-from mzu.experiments.statistics import Estimate, Verdict, estimate, returns_of, scores_of, verdict
+from mzu.experiments.statistics import Estimate, Verdict, estimate, returns_of, scores_of, verdict_on_claim
 
 NOTHING = "-"
 
@@ -41,14 +41,16 @@ def by_task(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) ->
     lines = [["task", "action dimensions", "random", "data", *(title for title, _, _ in kinds)]]
     for name in experiment.tasks:
         task = tasks[name]
-        cells = [shown(estimate(returns_of(rows, name, variant, kind)[:, None], mean)) for _, variant, kind in kinds]
+        cells = [
+            shown_estimate(estimate(returns_of(rows, name, variant, kind)[:, None], mean)) for _, variant, kind in kinds
+        ]
         dimensions = str(task.dimensions) if task.dimensions else "discrete"
-        lines.append([task.title, dimensions, number(task.random), number(task.behaviour), *cells])
+        lines.append([task.title, dimensions, four_digits(task.random), four_digits(task.behaviour), *cells])
     if len(experiment.tasks) > 1:
         named = [tasks[name] for name in experiment.tasks]
         for title, statistic in (("median", median), ("mean", mean), ("IQM", interquartile_mean)):
             scores = [scores_of(rows, named, Side((variant,), kind)) for _, variant, kind in kinds]
-            cells = [shown(estimate(score, statistic), per_cent=True) for score in scores]
+            cells = [shown_estimate(estimate(score, statistic), per_cent=True) for score in scores]
             lines.append([f"{title}, normalised", "", "0 %", "100 %", *cells])
     return lines
 
@@ -62,7 +64,7 @@ def losses_by_selection(experiment: Experiment, tasks: dict[str, Task], rows: li
         for variant in experiment.variants:
             kind = next((measure for measure in variant.measures if measure.select == select), None)
             scores = None if kind is None else scores_of(rows, named, Side((variant.name,), kind))
-            cells.append(NOTHING if kind is None else shown(estimate(scores), per_cent=True))
+            cells.append(NOTHING if kind is None else shown_estimate(estimate(scores), per_cent=True))
         lines.append([select, *cells])
     return lines
 
@@ -74,9 +76,11 @@ def by_variant(experiment: Experiment, tasks: dict[str, Task], rows: list[dict])
     for title, variant, kind in columns(experiment):
         own = [row for row in rows if row["variant"] == variant]
         steps = [
-            number(np.mean([row[column] for row in own])) if own else NOTHING for column in ("fresh_steps", "step")
+            four_digits(np.mean([row[column] for row in own])) if own else NOTHING for column in ("fresh_steps", "step")
         ]
-        cells = [shown(estimate(returns_of(rows, name, variant, kind)[:, None], mean)) for name in experiment.tasks]
+        cells = [
+            shown_estimate(estimate(returns_of(rows, name, variant, kind)[:, None], mean)) for name in experiment.tasks
+        ]
         lines.append([title, *steps, *cells])
     return lines
 
@@ -87,7 +91,7 @@ def by_setting(experiment: Experiment, tasks: dict[str, Task], rows: list[dict])
     lines = [["", *(f"{tasks[name].title}: {measure.name}" for name, measure in kinds)]]
     for variant in experiment.variants:
         returns = [returns_of(rows, name, variant.name, measure) for name, measure in kinds]
-        lines.append([variant.title, *(shown(estimate(one[:, None], mean)) for one in returns)])
+        lines.append([variant.title, *(shown_estimate(estimate(one[:, None], mean)) for one in returns)])
     return lines
 
 
@@ -95,12 +99,12 @@ LAYOUTS = {layout.__name__: layout for layout in (by_task, losses_by_selection, 
 
 
 def verdicts(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -> list[Verdict]:
-    return [verdict(experiment, tasks, claim, rows) for claim in experiment.claims]
+    return [verdict_on_claim(experiment, tasks, claim, rows) for claim in experiment.claims]
 
 
-def sentence(item: Verdict) -> str:
+def verdict_sentence(item: Verdict) -> str:
     """A claim and what came of it, as a line of a list."""
-    better, worse = (shown(side, per_cent=True) for side in (item.better, item.worse))
+    better, worse = (shown_estimate(side, per_cent=True) for side in (item.better, item.worse))
     runs = f"{item.better.runs} runs" if item.better.runs != 1 else "1 run"
     return f"**{item.claim.sentence}: {item.outcome}.** {better} against {worse} ({runs})."
 
@@ -118,18 +122,18 @@ def markdown(lines: list[list]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in texts)
 
 
-def number(value: float) -> str:
+def four_digits(value: float) -> str:
     """About four digits, thousands with commas."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 or value == 0 else f"{value:.2f}"
 
 
-def shown(item: Estimate, per_cent: bool = False) -> str:
+def shown_estimate(item: Estimate, per_cent: bool = False) -> str:
     """A number with its interval, such as "412.0 (390.1 .. 431.7)"."""
     if item.runs == 0:
         return NOTHING
-    write = (lambda value: f"{100 * value:.0f} %") if per_cent else number
+    write = (lambda value: f"{100 * value:.0f} %") if per_cent else four_digits
     if item.runs == 1:
         return f"{write(item.value)} (one run)"
     low = write(item.low).removesuffix(" %") if per_cent else write(item.low)

@@ -68,7 +68,7 @@ class ExperimentRun:
         return not self.missing
 
 
-def plan(experiment: Experiment, tasks: list[Task], seeds: list[int], out: Path) -> list[ExperimentRun]:
+def planned_runs(experiment: Experiment, tasks: list[Task], seeds: list[int], out: Path) -> list[ExperimentRun]:
     """All runs, seed by seed, so that a table with fewer seeds is complete early."""
     runs = []
     for seed in seeds:
@@ -189,7 +189,7 @@ def _folder(a_run: ExperimentRun, config: Config):
 
 def _measure(a_run: ExperimentRun, measure: Measure) -> None:
     """Plays the episodes of one cell and keeps their returns."""
-    from mzu.acting.evaluation import evaluate
+    from mzu.acting.evaluation import evaluate_selection
     from mzu.training.inputs import environment_maker
     from mzu.training.run_folder import RunFolder
 
@@ -202,7 +202,7 @@ def _measure(a_run: ExperimentRun, measure: Measure) -> None:
     config = a_run.config
     if measure.simulations is not None:
         config = config.override(f"search.num_simulations={measure.simulations}")
-    returns = evaluate(network, config, maker, a_run.task.episodes, measure.select, seed, scale=scale).returns
+    returns = evaluate_selection(network, config, maker, a_run.task.episodes, measure.select, seed, scale=scale).returns
     cell = {
         "mean": round(float(np.mean(returns)), 4),
         "deviation": round(float(np.std(returns)), 4),

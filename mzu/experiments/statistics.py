@@ -72,7 +72,7 @@ def estimate(scores: np.ndarray, statistic=interquartile_mean) -> Estimate:
     return Estimate(statistic(scores), low, high, runs)
 
 
-def verdict(experiment: Experiment, tasks: dict[str, Task], claim: Claim, rows: list[dict]) -> Verdict:
+def verdict_on_claim(experiment: Experiment, tasks: dict[str, Task], claim: Claim, rows: list[dict]) -> Verdict:
     """The claim with both sides as the interquartile mean of normalised scores.
 
     In one stratum the interquartile mean of five runs is that of three of them, so there it is the plain mean.

@@ -24,6 +24,7 @@ import numpy as np
 
 from mzu.explain import search_terms, target_terms
 from mzu.explain.checks import run_checks
+from mzu.explain.found_position import look_at, search_rng
 from mzu.explain.system import System
 from mzu.files import written_whole
 from mzu.games.search_games import injection_of
@@ -95,9 +96,9 @@ class Explanation:
         return [check for check in self.checks if check["flag"]]
 
     def __str__(self) -> str:
-        from mzu.explain.text import as_text
+        from mzu.explain.text import explanation_text
 
-        return as_text(self)
+        return explanation_text(self)
 
     def __repr__(self) -> str:
         # In a line: a notebook stores it beside the summary.
@@ -105,9 +106,9 @@ class Explanation:
         return f"Explanation of {self.about['system']}, episode {position['episode']}, step {position['step']}"
 
     def _repr_html_(self) -> str:
-        from mzu.explain.notebook import as_html
+        from mzu.explain.notebook import explanation_html
 
-        return as_html(self)
+        return explanation_html(self)
 
     def tree_picture(self, simulations: int | None = None):
         """The tree after its first `simulations` simulations (None: all), as a picture for a notebook."""
@@ -132,12 +133,12 @@ class Explanation:
 
 def explain_position(system: System, episode: int, step: int, other: System | None = None) -> Explanation:
     """Explains one position; `other` is the same run at another checkpoint, to compare with."""
-    found = target_terms.look_at(system, episode, step)
+    found = look_at(system, episode, step)
     config = system.config
     search = {"root": None, "simulations": None, "tree": None, "result": None}
     if found.results:
         result, game = found.results[0], found.game
-        rng = target_terms.search_rng(system, episode, step)
+        rng = search_rng(system, episode, step)
         injection = injection_of(system.model, [game], config)
         search = {
             "root": search_terms.root_section(system.model, game.observation, injection, result, config.search, rng),
@@ -145,7 +146,7 @@ def explain_position(system: System, episode: int, step: int, other: System | No
             "tree": search_terms.tree_section(result.tree),
             "result": search_terms.result_section(result, config.search, system.scale, injection),
         }
-    found_by_other = None if other is None else target_terms.look_at(other, episode, step)
+    found_by_other = None if other is None else look_at(other, episode, step)
     explanation = Explanation(
         about={
             "system": system.name,
@@ -170,7 +171,7 @@ def explain_position(system: System, episode: int, step: int, other: System | No
     return dataclasses.replace(explanation, checks=run_checks(system, found, explanation))
 
 
-def difference(one: Explanation, other: Explanation, tolerance: float = 0.0) -> list[str]:
+def differing_numbers(one: Explanation, other: Explanation, tolerance: float = 0.0) -> list[str]:
     """Where two explanations differ: places such as "value_target.steps[0].total: 1.5 and 1.25"."""
     found: list[str] = []
     for name in SECTIONS:

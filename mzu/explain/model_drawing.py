@@ -6,7 +6,7 @@ from mzu.explain.model_depth import good_depth
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#999999"
 
 
-def draw(report):
+def draw_model_report(report):
     """The figure: rewards and values by depth above; search depths, ranking and returns below."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -72,7 +72,9 @@ def _branched(model, episodes, config, make_environment, rng) -> dict | None:
     predicted = one_step_values(model, positions.observations(0, stack), candidates, config.search.discount)
     real = _world_values(model, positions, outcomes, config)
     predicted = np.where(np.isnan(real), np.nan, predicted)
-    groups = [{"candidates": name, **compare(predicted[:, part], real[:, part])} for name, part in kinds.items()]
+    groups = [
+        {"candidates": name, **ranking_statistics(predicted[:, part], real[:, part])} for name, part in kinds.items()
+    ]
     counts = {"states": len(places), "episodes": len({id(episode) for episode, _ in places})}
     return {"groups": groups, **counts, "stored_rewards": _stored_rewards(walks)}
 
@@ -125,7 +127,7 @@ def _seen_next(episode: Episode, step: int, outcome: Outcome | None, stack: int)
     return observation_at(frames, len(frames) - 1, stack)
 
 
-def compare(predicted: np.ndarray, real: np.ndarray) -> dict:
+def ranking_statistics(predicted: np.ndarray, real: np.ndarray) -> dict:
     """Statistics of values [B, K] of the same candidates, within each state; NaN where there is no candidate.
 
     correlation   mean over the states in which the world makes a difference; 0 where the model sees none
@@ -177,7 +179,7 @@ def _nearby(model, episodes, config: Config, rng) -> dict:
         everywhere.append(np.median(distance))
     together = np.array(together)
     return {
-        "groups": [{"candidates": "stored actions", **compare(predicted[together], real[together])}],
+        "groups": [{"candidates": "stored actions", **ranking_statistics(predicted[together], real[together])}],
         "states": len(centres),
         "pool": len(flat),
         "neighbours": together.shape[1] - 1,
@@ -186,7 +188,7 @@ def _nearby(model, episodes, config: Config, rng) -> dict:
     }
 
 
-def head(config: NetworkConfig, values: np.ndarray, rewards: np.ndarray) -> dict:
+def expressible_values(config: NetworkConfig, values: np.ndarray, rewards: np.ndarray) -> dict:
     """What the value head can express: one bin at the typical value, the largest value, and how close values come.
 
     values are the network's, rewards the world's. A regression head has neither bins nor an end.

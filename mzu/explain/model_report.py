@@ -20,7 +20,7 @@ import numpy as np
 from mzu.environments.environment import Environment
 from mzu.explain.model_depth import PICTURES, POSITIONS, by_depth, draw_positions, search_depths
 from mzu.explain.model_findings import findings
-from mzu.explain.model_ranking import head, ranking
+from mzu.explain.model_ranking import expressible_values, ranking
 from mzu.explain.model_returns import record_episodes, returns_by_simulations
 from mzu.explain.system import System
 from mzu.files import written_whole
@@ -44,15 +44,15 @@ class ModelReport:
 
     def text(self, width: int = 100) -> str:
         """All sections for a terminal, the findings first."""
-        from mzu.explain.model_text import as_text
+        from mzu.explain.model_text import model_report_text
 
-        return as_text(self, width)
+        return model_report_text(self, width)
 
     def plot(self):
         """The picture, as a matplotlib figure."""
-        from mzu.explain.model_drawing import draw
+        from mzu.explain.model_drawing import draw_model_report
 
-        return draw(self)
+        return draw_model_report(self)
 
     def page(self) -> str:
         """One HTML page that needs nothing else."""
@@ -88,9 +88,9 @@ class ModelReport:
         return f"ModelReport of {self.about['system']}"
 
     def _repr_html_(self) -> str:
-        from mzu.explain.model_text import as_html
+        from mzu.explain.model_text import model_report_html
 
-        return as_html(self)
+        return model_report_html(self)
 
 
 def report_model(
@@ -124,7 +124,9 @@ def report_model(
     searches = search_depths(model, positions, config, rng)
     depth = by_depth(model, positions, config, searches["deepest"])
     _, _, values = model.initial(positions.observations(0, config.network.frame_stack))
-    expressed = head(config.network, np.asarray(values), np.concatenate([episode.rewards for episode in stored]))
+    expressed = expressible_values(
+        config.network, np.asarray(values), np.concatenate([episode.rewards for episode in stored])
+    )
     ranks = ranking(model, stored, config, make_environment, rng) if ranked else None
     returns = []
     if episodes and make_environment is not None and system.network is not None:

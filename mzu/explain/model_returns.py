@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mzu.acting.evaluation import evaluate
+from mzu.acting.evaluation import evaluate_selection
 from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
@@ -31,20 +31,20 @@ def returns_by_simulations(
     """
     ways = [("policy", 0, "policy", config), ("value", 1, "value", config)]
     if network.spaces.continuous:
-        ways.insert(1, ("policy with noise", None, noisy_policy(network, config), config))
+        ways.insert(1, ("policy with noise", None, gaussian_selection(network, config), config))
     for simulations in SIMULATIONS:
         settings = dataclasses.replace(config.search, num_simulations=simulations)
         ways.append(("search", simulations, "search", dataclasses.replace(config, search=settings)))
     rows = []
     for name, simulations, select, own in ways:
-        evaluation = evaluate(network, own, make_environment, episodes, select, seed=config.seed)
+        evaluation = evaluate_selection(network, own, make_environment, episodes, select, seed=config.seed)
         low, high = evaluation.interval()
         numbers = {"mean": evaluation.mean, "low": low, "high": high, "episodes": episodes}
         rows.append({"name": name, "simulations": simulations, **numbers})
     return rows
 
 
-def noisy_policy(network: Network, config: Config):
+def gaussian_selection(network: Network, config: Config):
     """A selection: samples of the Gaussian, whose scale is capped as in evaluation."""
     model = model_for_search(network, config.evaluation.max_policy_scale)
 

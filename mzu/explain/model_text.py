@@ -6,11 +6,11 @@ from html import escape
 from typing import NamedTuple
 
 from mzu.explain.model_depth import good_depth
-from mzu.explain.model_drawing import draw
+from mzu.explain.model_drawing import draw_model_report
 from mzu.explain.model_findings import NOTHING
 from mzu.explain.notebook import table_html
 from mzu.explain.tables import Table
-from mzu.explain.text import aligned, section, wrapped
+from mzu.explain.text import aligned, text_section, wrapped
 from mzu.explain.wording import counted, number
 
 STYLE = (
@@ -29,23 +29,23 @@ class Part(NamedTuple):
     below: list[str] = []  # noqa: RUF012
 
 
-def as_text(report, width: int = 100) -> str:
+def model_report_text(report, width: int = 100) -> str:
     """The findings, then section by section."""
-    sections = ["\n".join(wrapped([about_words(report)], width, indent=""))]
-    sections.append(section("What stands out", wrapped(finding_words(report), width)))
+    sections = ["\n".join(wrapped([model_words(report)], width, indent=""))]
+    sections.append(text_section("What stands out", wrapped(finding_words(report), width)))
     for part in parts(report):
         table = [] if part.table is None else aligned(part.table)
-        sections.append(section(part.heading, wrapped(part.words, width), table, wrapped(part.below, width)))
+        sections.append(text_section(part.heading, wrapped(part.words, width), table, wrapped(part.below, width)))
     return "\n\n".join(sections) + "\n"
 
 
-def as_html(report) -> str:
+def model_report_html(report) -> str:
     """For a notebook: the findings, the picture and the tables."""
     lines = "".join(
         f'<p style="border-left:4px solid #c2410c;padding-left:0.5em">{escape(words)}</p>'
         for words in finding_words(report)
     )
-    blocks = [f"<p>{escape(about_words(report))}</p>", lines, _svg(report)]
+    blocks = [f"<p>{escape(model_words(report))}</p>", lines, _svg(report)]
     for part in parts(report):
         blocks.append(f"<h4>{escape(part.heading)}</h4>")
         blocks += [f"<p>{escape(words)}</p>" for words in part.words]
@@ -61,7 +61,7 @@ def as_page(report) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f"<style>{STYLE}</style></head>"
-        f"<body><h1>{title}</h1>{as_html(report)}</body></html>\n"
+        f"<body><h1>{title}</h1>{model_report_html(report)}</body></html>\n"
     )
 
 
@@ -71,7 +71,7 @@ def short_text(report, width: int = 100) -> str:
     return textwrap.indent("\n".join(wrapped(lines, width - 2)), "  ")
 
 
-def about_words(report) -> str:
+def model_words(report) -> str:
     about = report.about
     world = about["environment"] or "no environment"
     kind = "recorded for this report" if about["recorded"] else "stored"
@@ -197,5 +197,5 @@ def _returns(report) -> Part:
 
 def _svg(report) -> str:
     text = io.StringIO()
-    draw(report).savefig(text, format="svg", metadata={"Date": None})
+    draw_model_report(report).savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()[text.getvalue().index("<svg") :]

@@ -27,11 +27,11 @@ class Picture:
         return self.svg
 
 
-def as_html(explanation) -> str:
+def explanation_html(explanation) -> str:
     """The summary: flagged checks, stored step, root, tree, value and policy target."""
     flags = [f"<b>{escape(check['name'])}</b>: {escape(check['says'])}" for check in explanation.flags]
     parts = [
-        _line(tables.about_words(explanation)),
+        _line(tables.explanation_words(explanation)),
         *(f'<p style="border-left:4px solid #c2410c;padding-left:0.5em">{flag}</p>' for flag in flags),
         _heading("Position"),
         *map(_line, tables.position_words(explanation)),

@@ -32,7 +32,7 @@ def mistake_html(sentence: str, walk: dict | None = None) -> str:
     return _page("Nothing to explain", mistake=sentence, walk=walk)
 
 
-def write_page(explanation: Explanation, path: str | Path) -> None:
+def write_explanation(explanation: Explanation, path: str | Path) -> None:
     """Writes the page to a file."""
     with written_whole(path) as temporary:
         temporary.write_text(page_html(explanation), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 A run has a network, a target network, a replay and episodes; a world of `toy.py` has tables and a handful of states.
 Both are a `System`: `search`, `targets`, `losses` and `update` call the functions that a training run calls. The bugs
-of `bugs.py` replace one of them.
+of `mistakes.py` replace one of them.
 """
 
 import dataclasses

@@ -231,7 +231,7 @@ def position_words(explanation) -> list[str]:
     ]
 
 
-def about_words(explanation) -> str:
+def explanation_words(explanation) -> str:
     """What was explained, in a line."""
     about = explanation.about
     parts = [about["environment"], about["data"], f"learner step {about['steps']}"]

@@ -12,28 +12,28 @@ DEPTH = 3  # levels of the tree below its root
 CHILDREN = 6  # of a node of the tree
 
 
-def as_text(explanation, simulations: range | None = None, width: int = 100) -> str:
+def explanation_text(explanation, simulations: range | None = None, width: int = 100) -> str:
     """All sections. `simulations` are written out in full; None: the first three and the last."""
     sections = [_about(explanation, width)]
     if explanation.flags:
-        sections.append(section("Implausible", wrapped([_check(check) for check in explanation.flags], width)))
-    sections.append(section("Position", wrapped(tables.position_words(explanation), width)))
+        sections.append(text_section("Implausible", wrapped([_check(check) for check in explanation.flags], width)))
+    sections.append(text_section("Position", wrapped(tables.position_words(explanation), width)))
     if explanation.root is None:
-        sections.append(section("Search", ["Nothing is searched: the stored actions are learned."]))
+        sections.append(text_section("Search", ["Nothing is searched: the stored actions are learned."]))
     else:
         sections += _search(explanation, _chosen(explanation, simulations), width)
     sections.append(_policy_target(explanation, width))
     sections.append(_value_target(explanation, width))
     if explanation.priority is None:
-        sections.append(section("Priority", ["The replay does not hold this position."]))
+        sections.append(text_section("Priority", ["The replay does not hold this position."]))
     else:
-        sections.append(section("Priority", wrapped(tables.priority_lines(explanation), width)))
+        sections.append(text_section("Priority", wrapped(tables.priority_lines(explanation), width)))
     sections.append(_loss(explanation, width))
     if explanation.change is not None:
         far = f"policies differ by {number(explanation.change['total_variation'], 4)} (total variation)"
-        sections.append(section("Change", [*aligned(tables.change_table(explanation)), far]))
+        sections.append(text_section("Change", [*aligned(tables.change_table(explanation)), far]))
     passed = [check for check in explanation.checks if not check["flag"]]
-    sections.append(section("Checks that found nothing", wrapped([_check(check) for check in passed], width)))
+    sections.append(text_section("Checks that found nothing", wrapped([_check(check) for check in passed], width)))
     return "\n\n".join(sections) + "\n"
 
 
@@ -48,13 +48,13 @@ def _chosen(explanation, simulations: range | None) -> list[int]:
 
 
 def _about(explanation, width: int) -> str:
-    return "\n".join(wrapped([tables.about_words(explanation)], width, indent=""))
+    return "\n".join(wrapped([tables.explanation_words(explanation)], width, indent=""))
 
 
 def _search(explanation, chosen: list[int], width: int) -> Iterator[str]:
     root, result = explanation.root, explanation.result
     lines = [f"value {number(root['raw_value'])}; policy: {_policy_words(root['policy'])}"]
-    yield section(
+    yield text_section(
         "Root",
         wrapped([*lines, *(root[key] for key in ("formula", "noise_formula", "first_formula") if key in root)], width),
         _candidates(explanation, width),
@@ -62,21 +62,21 @@ def _search(explanation, chosen: list[int], width: int) -> Iterator[str]:
     total = len(explanation.simulations)
     for place in chosen:
         simulation = explanation.simulations[place]
-        yield section(
+        yield text_section(
             f"Simulation {place + 1} of {total}",
             wrapped([tables.bounds_words(simulation)], width),
             aligned(tables.path_table(simulation)),
             wrapped([tables.leaf_words(simulation)], width),
             aligned(tables.backup_table(simulation)),
         )
-    yield section("Tree", tree_lines(explanation))
+    yield text_section("Tree", tree_lines(explanation))
     visits = ", ".join(
         f"{action_name(action)}: {number(share, 4)}"
         for action, share in zip(result["actions"], result["policy"], strict=True)
         if share > 0
     )
     lines = [f"policy {visits}", f"value nu = {number(result['value'])}", *tables.result_lines(explanation)]
-    yield section("Result", wrapped(lines, width))
+    yield text_section("Result", wrapped(lines, width))
 
 
 def _candidates(explanation, width: int) -> list[str]:
@@ -138,7 +138,7 @@ def _policy_target(explanation, width: int) -> str:
     part = explanation.policy_target
     heading = f"Policy target ({part['loss'].replace('_', ' ')}, from {part['from']})"
     lines = [f"k = {k}: {weights}; {why}" for k, weights, why in tables.policy_table(explanation).rows]
-    return section(heading, wrapped(lines, width))
+    return text_section(heading, wrapped(lines, width))
 
 
 def _value_target(explanation, width: int) -> str:
@@ -150,20 +150,20 @@ def _value_target(explanation, width: int) -> str:
     heading = (
         f"Value target (n = {part['td_steps']}, discount {number(part['discount'])}{network}, from {part['from']})"
     )
-    return section(heading, wrapped([part["formula"], *lines], width))
+    return text_section(heading, wrapped([part["formula"], *lines], width))
 
 
 def _loss(explanation, width: int) -> str:
     words = [explanation.loss["formula"], tables.loss_words(explanation)]
     heading = f"Loss (from {explanation.loss['from']})"
-    return section(heading, aligned(tables.loss_table(explanation)), wrapped(words, width))
+    return text_section(heading, aligned(tables.loss_table(explanation)), wrapped(words, width))
 
 
 def _check(check: dict) -> str:
     return f"{check['name']}: {check['says']}"
 
 
-def section(heading: str, *parts: list[str]) -> str:
+def text_section(heading: str, *parts: list[str]) -> str:
     """A heading with a line below it, and the lines of the parts."""
     return "\n".join([heading, "-" * len(heading), *(line.rstrip() for part in parts for line in part)])
 

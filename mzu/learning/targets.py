@@ -60,7 +60,7 @@ def make_targets(batch: Batch, config: Config, target_values: Callable[[np.ndarr
     else:
         values, value_mask = np.where(absorbing, 0, batch.search_value), searched | absorbing
     if learning.needs_advantages:
-        advantage = advantages(batch.rewards, target_values(batch.following_observations), *ends, discount)
+        advantage = crr_advantages(batch.rewards, target_values(batch.following_observations), *ends, discount)
     if learning.policy_loss == "reanalyse":
         actions, weights, policy_mask = batch.search_actions, batch.search_policy, searched
         if learning.behaviour_loss_scale > 0:
@@ -87,7 +87,7 @@ def steps_left_at(batch: Batch) -> np.ndarray:
     return batch.steps_left[:, None] - np.arange(batch.searched.shape[1])
 
 
-def advantages(rewards, values, steps_left, terminated, discount: float) -> np.ndarray:
+def crr_advantages(rewards, values, steps_left, terminated, discount: float) -> np.ndarray:
     """CRR's A [B, U + 1] = u + discount * V(next) - V at t + k.
 
     rewards [B, >= U + 1]; values [B, U + 2] of the observations at t + k (the last one where the data end earlier).

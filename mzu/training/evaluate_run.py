@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from mzu.acting.evaluation import Evaluation, evaluate
+from mzu.acting.evaluation import Evaluation, evaluate_selection
 from mzu.acting.film import Film
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
@@ -74,5 +74,5 @@ def evaluate_network(
     found = {}
     for way in SELECTIONS if wanted == ALL else (wanted,):
         on_frame = None if film is None else film.begin(frames_per_second)
-        found[way] = evaluate(network, config, make_environment, episodes, way, seed, on_frame, scale)
+        found[way] = evaluate_selection(network, config, make_environment, episodes, way, seed, on_frame, scale)
     return found

@@ -33,7 +33,7 @@ def made_with() -> dict[str, str | int]:
     return {**versions, **processor, "machine": platform.platform(), "started": started}
 
 
-def difference(then: dict, now: dict) -> str:
+def difference_words(then: dict, now: dict) -> str:
     """A sentence that says how two of them differ; empty where they do not. What one of them lacks is not compared."""
     names = [name for name in then if name in now and name not in _NOT_COMPARED and then[name] != now[name]]
     if not names:

@@ -3,7 +3,7 @@
 import sys
 import time
 
-from mzu.training.results import shown, shown_time
+from mzu.training.results import shown_return, shown_time
 
 
 class Bars:
@@ -29,7 +29,7 @@ class Bars:
             bar.n = bar.initial = figures["step"] - 1  # a resumed run: the speed counts from here
         shown_figures |= {"loss": f"{figures['loss']:.3g}", "value": f"{figures['value']:.3g}"}
         names = {"fresh_return": "playing", "evaluation": "evaluation"}
-        shown_figures |= {names[key]: shown(figures[key]) for key in names if figures[key] != ""}
+        shown_figures |= {names[key]: shown_return(figures[key]) for key in names if figures[key] != ""}
         bar.set_postfix(shown_figures, refresh=False)
         bar.update(figures["step"] - bar.n)
 
@@ -67,9 +67,9 @@ class Lines:
         first, start = self._begun.setdefault(label, (step, now))  # compiling, before the first step, is no speed
         if not is_due:
             return
-        parts = [f"step {step} of {total}", f"value {shown(figures['value'])}"]
+        parts = [f"step {step} of {total}", f"value {shown_return(figures['value'])}"]
         if label in self._returns:
-            parts.append(f"return {shown(self._returns[label])}")
+            parts.append(f"return {shown_return(self._returns[label])}")
         if step > first:
             parts.append(f"{shown_time((now - start) / (step - first) * (total - step))} left")
         self.say(f"{label}: {', '.join(parts)}")

@@ -20,7 +20,7 @@ def result_row(name: str, returns, lengths) -> dict:
     return dict(zip(COLUMNS, (name, *map(float, numbers), len(returns)), strict=True))
 
 
-def table(rows: list[dict], title: str = "") -> str:
+def results_table(rows: list[dict], title: str = "") -> str:
     """The rows as aligned text; `title` stands over their names."""
     cells = _cells(rows, title)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -31,7 +31,7 @@ def table(rows: list[dict], title: str = "") -> str:
     return "\n".join(lines)
 
 
-def as_csv(rows: list[dict]) -> str:
+def results_csv(rows: list[dict]) -> str:
     """The rows as the text of a CSV file."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
@@ -40,7 +40,7 @@ def as_csv(rows: list[dict]) -> str:
     return text.getvalue()
 
 
-def as_html(rows: list[dict], title: str = "", notes: list[str] = ()) -> str:
+def results_html(rows: list[dict], title: str = "", notes: list[str] = ()) -> str:
     """The rows as a table of a notebook, with notes below it."""
     head, *lines = _cells(rows, title)
     cells = ["".join(f"<th>{html.escape(text)}</th>" for text in head)]
@@ -65,7 +65,7 @@ def finished_words(label: str, result: dict) -> str:
     text = f"{label}: {result['steps']} steps in {shown_time(result['seconds'])}"
     for row in evaluated_rows("", result):
         way = row["name"].removeprefix(f"{spoken('')}, ")
-        text += f", {shown(row['mean'])} {way} ({shown(row['low'])} .. {shown(row['high'])})"
+        text += f", {shown_return(row['mean'])} {way} ({shown_return(row['low'])} .. {shown_return(row['high'])})"
     return text
 
 
@@ -75,12 +75,12 @@ def fallen_words(name: str, path: Path, result: dict, best: dict) -> str | None:
         return None
     whose = f"{spoken(name)}: the" if name else "The"
     return (
-        f"{whose} final network earns {shown(result['mean'])} by {result['select']}, the best one on the way "
-        f"{shown(best['mean'])} (step {best['step']}): `mzu evaluate {shown_path(path)} --checkpoint best`"
+        f"{whose} final network earns {shown_return(result['mean'])} by {result['select']}, the best one on the way "
+        f"{shown_return(best['mean'])} (step {best['step']}): `mzu evaluate {shown_path(path)} --checkpoint best`"
     )
 
 
-def shown(value: float) -> str:
+def shown_return(value: float) -> str:
     """A return with about four digits."""
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
@@ -108,6 +108,11 @@ def _cells(rows: list[dict], title: str) -> list[list[str]]:
     cells = [[title, "mean return", "95 % interval", "lowest", "highest", "mean length", "episodes"]]
     for row in rows:
         name, mean, low, high, least, most, length, episodes = (row[column] for column in COLUMNS)
-        numbers = [shown(mean), f"{shown(low)} .. {shown(high)}", shown(least), shown(most)]
+        numbers = [
+            shown_return(mean),
+            f"{shown_return(low)} .. {shown_return(high)}",
+            shown_return(least),
+            shown_return(most),
+        ]
         cells.append([name, *numbers, f"{length:.1f}", str(episodes)])
     return cells

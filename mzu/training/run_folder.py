@@ -25,7 +25,7 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.files import written_whole
-from mzu.training.made_with import difference, made_with
+from mzu.training.made_with import difference_words, made_with
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
     from mzu.networks.network import Network
@@ -67,7 +67,7 @@ class RunFolder:
     def made_elsewhere(self) -> str:
         """A sentence where the run was made with other versions or on another processor than these; else empty."""
         path = self.path / "versions.json"
-        return difference(json.loads(path.read_text()), made_with()) if path.is_file() else ""
+        return difference_words(json.loads(path.read_text()), made_with()) if path.is_file() else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
         """Appends a row. The first one decides the columns."""

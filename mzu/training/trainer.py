@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mzu.acting.evaluation import Evaluation, evaluate
+from mzu.acting.evaluation import Evaluation, evaluate_selection
 from mzu.config import Config
 from mzu.games.player import Player, temperature_at
 from mzu.learning.learner import Learner
@@ -127,7 +127,7 @@ class Trainer:
         select = select or self.config.evaluation.select
         network, make_environment = self.learner.evaluated_network, self.inputs.make_environment
         settings = {"seed": self.config.seed, "scale": self.player.advantage_scale}
-        return evaluate(network, self.config, make_environment, episodes, select, **settings)
+        return evaluate_selection(network, self.config, make_environment, episodes, select, **settings)
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides how the run goes on, as arrays."""

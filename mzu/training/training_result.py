@@ -11,14 +11,14 @@ from mzu.files import written_whole
 from mzu.training.curves import Curve, draw_curves
 from mzu.training.plan import Plan, runs_in
 from mzu.training.results import (
-    as_csv,
-    as_html,
     evaluated_rows,
     fallen_words,
     result_row,
+    results_csv,
+    results_html,
+    results_table,
     shown_time,
     spoken,
-    table,
 )
 from mzu.training.run_folder import RunFolder
 
@@ -68,13 +68,13 @@ class TrainingResult:
         return _draw([self], self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([table(self.rows, _world(self.config)), *self.notes])
+        return "\n".join([results_table(self.rows, _world(self.config)), *self.notes])
 
     def __repr__(self) -> str:
         return f"TrainingResult of {self.folder}\n{self}"
 
     def _repr_html_(self) -> str:
-        return as_html(self.rows, _world(self.config), self.notes)
+        return results_html(self.rows, _world(self.config), self.notes)
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ class Comparison:
         return _draw(list(self.runs.values()), self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([table(self.rows, self._title), *self.notes])
+        return "\n".join([results_table(self.rows, self._title), *self.notes])
 
     def __repr__(self) -> str:
         return f"Comparison in {self.folder}\n{self}"
 
     def _repr_html_(self) -> str:
-        return as_html(self.rows, self._title, self.notes)
+        return results_html(self.rows, self._title, self.notes)
 
     @property
     def _title(self) -> str:
@@ -148,7 +148,7 @@ def collect_results(plan: Plan, episodes: list, failed: dict[str, str], seconds:
         runs[name] = TrainingResult(folder.path, name, rows, _notes({name: folder}, {}, seconds))
     rows = dataset + [row for run in runs.values() for row in run.rows[len(dataset) :]]
     with written_whole(plan.out / "result.csv") as temporary:
-        temporary.write_text(as_csv(rows))
+        temporary.write_text(results_csv(rows))
     with written_whole(plan.out / "curve.png") as temporary:
         _draw(list(runs.values()), rows).savefig(temporary, format="png")
     if len(plan.runs) == 1:

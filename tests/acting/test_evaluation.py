@@ -7,7 +7,7 @@ import pytest
 from made_worlds import STATES, Counter
 
 import mzu.acting.evaluation
-from mzu.acting.evaluation import Evaluation, bootstrap_interval, evaluate
+from mzu.acting.evaluation import Evaluation, bootstrap_interval, evaluate_selection
 from mzu.config import Config, NetworkConfig
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
@@ -34,7 +34,7 @@ def rounds(monkeypatch):
 
 def evaluated(episodes, make_environment=lambda: Counter(LENGTHS), spaces=STATES, config=None, **settings):
     network = types.SimpleNamespace(spaces=spaces)
-    return evaluate(network, config or Config(), make_environment, episodes, **settings)
+    return evaluate_selection(network, config or Config(), make_environment, episodes, **settings)
 
 
 def test_every_episode_is_counted_once_and_in_order(rounds):
@@ -158,9 +158,9 @@ def test_environments_are_closed_even_when_something_goes_wrong(rounds):
 def test_a_network_plays_the_same_episodes_in_batches_of_any_size(monkeypatch, select):
     network = build_network(NetworkConfig(width=8, num_blocks=0, value_support=2, reward_support=2), Spaces((4,), 4))
     config = Config().override("search.num_simulations=4")
-    whole = evaluate(network, config, lambda: make("identity"), 6, select)
+    whole = evaluate_selection(network, config, lambda: make("identity"), 6, select)
     monkeypatch.setattr(mzu.acting.evaluation, "PARALLEL_EPISODES", 4)
-    parts = evaluate(network, config, lambda: make("identity"), 6, select)
+    parts = evaluate_selection(network, config, lambda: make("identity"), 6, select)
     np.testing.assert_array_equal(whole.returns, parts.returns)
     assert (whole.lengths == 10).all()
 

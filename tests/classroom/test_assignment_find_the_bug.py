@@ -16,7 +16,7 @@ from mzu.classroom.notebooks import read_source
 from mzu.classroom.patients import batch_of, file_record, learner_step, patient
 from mzu.commands.classroom import FOLDER
 from mzu.explain import bugs
-from mzu.explain.explanation import difference, explain_position
+from mzu.explain.explanation import differing_numbers, explain_position
 from mzu.explain.toy import toy_system
 
 SOURCE = FOLDER / "source" / "6_find_the_bug.py"
@@ -58,7 +58,9 @@ def test_a_patient_is_the_gallerys_system_number_by_number(letter):
     handed_out, planted = patient(letter), bugs.planted(GALLERY[letter])
     learner_step(planted)
     for place in PLACES[::3]:
-        found = difference(explain_position(handed_out, *place), explain_position(planted, *place), tolerance=1e-6)
+        found = differing_numbers(
+            explain_position(handed_out, *place), explain_position(planted, *place), tolerance=1e-6
+        )
         assert found == [f"about.system: patient {letter} and the corridor"]
 
 

@@ -578,4 +578,4 @@ def test_an_old_notebook_and_lists_of_lines_are_read(tmp_path):
     cell = {"cell_type": "code", "input": ["x = 1\n", "y = 2"], "outputs": [], "language": "python", "metadata": {}}
     old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": [cell]}]}
     (tmp_path / "old.ipynb").write_text(json.dumps(old))
-    assert handed_in.read(tmp_path / "old.ipynb").cells[0].source == "x = 1\ny = 2"
+    assert handed_in.read_notebook(tmp_path / "old.ipynb").cells[0].source == "x = 1\ny = 2"

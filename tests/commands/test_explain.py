@@ -12,7 +12,7 @@ from mzu.commands.explain import parse_simulations
 from mzu.config import Config
 from mzu.explain import server
 from mzu.explain.explanation import Explanation, explain_position
-from mzu.explain.text import as_text
+from mzu.explain.text import explanation_text
 from mzu.training.run_folder import RunFolder
 
 
@@ -42,9 +42,9 @@ def asked(monkeypatch, explanation):
 
 def test_a_record_is_printed(record, explanation, capsys):
     assert main(["explain", record]) == 0
-    assert capsys.readouterr().out == as_text(explanation)
+    assert capsys.readouterr().out == explanation_text(explanation)
     assert main(["explain", record, "--simulations", "4:5"]) == 0
-    assert capsys.readouterr().out == as_text(explanation, range(4, 5))
+    assert capsys.readouterr().out == explanation_text(explanation, range(4, 5))
 
 
 def test_a_run_is_explained_at_a_checkpoint_beside_another(asked, capsys):
@@ -63,7 +63,7 @@ def test_files_are_written_instead_of_text_unless_simulations_are_asked_for(reco
     assert capsys.readouterr().out == f"{copy}: all numbers\n{page}: the page\n"
     assert Explanation.load(copy) == explanation and "<html" in page.read_text()
     assert main(["explain", record, "--json", str(copy), "--simulations", "0"]) == 0
-    assert as_text(explanation, range(1)) in capsys.readouterr().out
+    assert explanation_text(explanation, range(1)) in capsys.readouterr().out
 
 
 def test_the_page_is_served_from_the_position(monkeypatch):

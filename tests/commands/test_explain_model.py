@@ -13,7 +13,7 @@ from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.readers.npz import write_npz
 from mzu.explain.model_report import ModelReport, report_model
-from mzu.explain.model_returns import noisy_policy, record_episodes
+from mzu.explain.model_returns import gaussian_selection, record_episodes
 from mzu.explain.system import open_system
 from mzu.training.trainer import Trainer
 
@@ -105,7 +105,7 @@ def test_noise_of_the_policy_is_as_small_as_in_evaluation(tmp_path):
     with contextlib.closing(Trainer(offline_config(tmp_path))) as trainer:
         config = trainer.config
         observations = np.tile(trainer.inputs.episodes[0].observations[:1], (500, 1))
-        drawn = noisy_policy(trainer.network, config)(observations, np.random.default_rng(0))
+        drawn = gaussian_selection(trainer.network, config)(observations, np.random.default_rng(0))
     assert 0.8 * config.evaluation.max_policy_scale < drawn.std() <= 1.1 * config.evaluation.max_policy_scale
 
 

@@ -17,7 +17,7 @@ from mzu.environments.make import make
 from mzu.training import side_by_side, single_run
 from mzu.training.curves import Curve, draw_curves
 from mzu.training.progress import Lines
-from mzu.training.results import result_row, table
+from mzu.training.results import result_row, results_table
 from mzu.training.run_folder import RunFolder
 
 SET = [word for setting in TINY for word in ("--set", setting)]
@@ -102,7 +102,7 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     assert [line.split()[1] for line in lines] == ["policy", "value", "search"]
     result = RunFolder(folder / "unplugged").result()
     for line, row in zip(lines, result["selections"].values(), strict=True):
-        assert line.split()[2:] == table([row]).splitlines()[1].split()[1:]
+        assert line.split()[2:] == results_table([row]).splitlines()[1].split()[1:]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_table_has_the_mean_its_interval_and_the_extremes():
     assert (row["mean"], row["min"], row["max"], row["length"], row["episodes"]) == (5, 0, 10, 4, 100)
     # The mean of 100 such returns has a standard error of 0.5.
     assert 3.8 < row["low"] < 4.2 and 5.8 < row["high"] < 6.2
-    title, line = table([row], "world").splitlines()
+    title, line = results_table([row], "world").splitlines()
     assert title.startswith("world") and line.startswith("ten") and len(title) == len(line)
 
 

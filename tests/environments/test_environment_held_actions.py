@@ -221,7 +221,7 @@ def test_held_random_play_goes_further():
 
 
 def test_scores_and_settings_know_the_world_behind_the_option():
-    assert scores.normalised("atari:Pong?repeat=2", 20.6) == scores.normalised("Pong", 20.6)
+    assert scores.normalised_score("atari:Pong?repeat=2", 20.6) == scores.normalised_score("Pong", 20.6)
     with environment_maker(Config(environment="atari:Pong?repeat=2"))() as pong:
         assert pong.spaces.observation_shape == (84, 84, 1)  # single frames, as without the option
     with environment_maker(Config(environment="catch?repeat=2"), picture=True)() as catch:

@@ -79,15 +79,15 @@ def test_every_number_of_the_tables_stands_in_the_paper():
 
 
 def test_random_play_is_0_and_the_reference_1():
-    assert scores.normalised("MsPacman", 248.0) == 0 and scores.normalised("ms pacman", 4171.5) == 1
-    assert scores.normalised("atari:MsPacman", 6951.6, scores.HUMAN) == 1
-    assert np.allclose(scores.normalised("Pong", [-20.3, 18.2, 56.7]), [0, 1, 2])
+    assert scores.normalised_score("MsPacman", 248.0) == 0 and scores.normalised_score("ms pacman", 4171.5) == 1
+    assert scores.normalised_score("atari:MsPacman", 6951.6, scores.HUMAN) == 1
+    assert np.allclose(scores.normalised_score("Pong", [-20.3, 18.2, 56.7]), [0, 1, 2])
 
 
 @pytest.mark.parametrize(
     "call, sentence",
     [
-        (lambda: scores.normalised("Surround", 1), "no game 'Surround'; known are alien"),
+        (lambda: scores.normalised_score("Surround", 1), "no game 'Surround'; known are alien"),
         (lambda: scores.table("monkeys"), "no table 'monkeys'"),
         (lambda: scores.normalised_column("ppo"), "no column 'ppo'; known are random"),
         (lambda: scores.stratified_interval([[1.0, 2.0]], scores.mean, None), "at least 2 runs"),

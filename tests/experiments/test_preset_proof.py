@@ -11,8 +11,8 @@ from mzu.experiments.preset_proof import (
     POLICY,
     PROOFS,
     SEARCH,
-    as_csv,
     broken_claims,
+    proof_csv,
     read_csv,
     readme_table,
     settings_digest,
@@ -51,7 +51,7 @@ def test_search_may_be_below_the_policy_by_chance():
 
 
 def test_rows_are_read_as_they_were_written(tmp_path):
-    (tmp_path / "a.csv").write_text(as_csv(rows_of()))
+    (tmp_path / "a.csv").write_text(proof_csv(rows_of()))
     assert broken_claims(read_csv(tmp_path / "a.csv")) == []
     assert [row["seed"] for row in read_csv(tmp_path / "a.csv")] == [1, 1, 1, 1]
 

@@ -8,8 +8,8 @@ from made_experiments import EXPERIMENT, TASK
 from mzu.commands.cli import main
 from mzu.experiments import catalogue, page, report, tasks
 from mzu.experiments.catalogue import EXPERIMENTS
-from mzu.experiments.figures import data_digest, draw, read_digest
-from mzu.experiments.page import replace_section, section, write_page
+from mzu.experiments.figures import data_digest, draw_experiment, read_digest
+from mzu.experiments.page import experiment_section, replace_section, write_results_page
 from mzu.experiments.paper_scale import OWN
 from mzu.experiments.running import COLUMNS, write_rows
 from mzu.experiments.statistics import Estimate
@@ -61,11 +61,11 @@ def test_the_grid_has_a_line_for_each_selection():
 
 def test_a_number_is_shown_with_its_interval():
     item = Estimate(0.512, 0.4, 0.6, 5)
-    assert report.shown(item, per_cent=True) == "51 % (40 .. 60 %)"
-    assert report.shown(item) == "0.51 (0.40 .. 0.60)"
-    assert report.shown(dataclasses.replace(item, runs=1)) == "0.51 (one run)"
-    assert report.shown(dataclasses.replace(item, runs=0)) == "-"
-    assert [report.number(value) for value in (1234.5, -12.34, 0.0)] == ["1,234", "-12.3", "0.0"]
+    assert report.shown_estimate(item, per_cent=True) == "51 % (40 .. 60 %)"
+    assert report.shown_estimate(item) == "0.51 (0.40 .. 0.60)"
+    assert report.shown_estimate(dataclasses.replace(item, runs=1)) == "0.51 (one run)"
+    assert report.shown_estimate(dataclasses.replace(item, runs=0)) == "-"
+    assert [report.four_digits(value) for value in (1234.5, -12.34, 0.0)] == ["1,234", "-12.3", "0.0"]
 
 
 def test_a_run_that_several_cells_share_costs_once():
@@ -76,11 +76,11 @@ def test_a_run_that_several_cells_share_costs_once():
 @pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda item: item.name)
 def test_every_experiment_can_be_shown(experiment, tmp_path):
     table = every_row(experiment)
-    text = section(experiment, TASKS, table, "a.png")
+    text = experiment_section(experiment, TASKS, table, "a.png")
     assert all(claim.sentence in text for claim in experiment.claims) and experiment.claims
     assert ("The paper, on other data and at another scale" in text) == (experiment.name not in OWN)
     assert f"mzu reproduce {experiment.name}" in text
-    draw(experiment, TASKS, table, tmp_path / "a.png")
+    draw_experiment(experiment, TASKS, table, tmp_path / "a.png")
     assert read_digest(tmp_path / "a.png") == data_digest(experiment, table)
 
 
@@ -122,4 +122,4 @@ def test_the_page_is_renewed_from_the_csvs(tmp_path, only_made, capsys):
 
 def test_a_page_that_does_not_exist_is_said(tmp_path):
     with pytest.raises(ValueError, match="does not exist; run this at the top of a clone"):
-        write_page(tmp_path / "nothing.md")
+        write_results_page(tmp_path / "nothing.md")

@@ -7,7 +7,7 @@ import pytest
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.definition import run_config, run_name
 from mzu.experiments.figures import data_digest, read_digest
-from mzu.experiments.page import RESULTS, replace_section, section
+from mzu.experiments.page import RESULTS, experiment_section, replace_section
 from mzu.experiments.running import read_rows
 from mzu.experiments.tasks import TASKS
 
@@ -28,7 +28,7 @@ def test_every_csv_belongs_to_an_experiment():
 @pytest.mark.parametrize("name", COMMITTED)
 def test_the_page_says_what_the_csv_says(name):
     rows = read_rows(RESULTS / f"{name}.csv")
-    content = section(EXPERIMENTS[name], TASKS, rows, f"pictures/results_{name}.png")
+    content = experiment_section(EXPERIMENTS[name], TASKS, rows, f"pictures/results_{name}.png")
     text = PAGE.read_text()
     assert replace_section(text, name, content) == text, "renew the page with `mzu reproduce --report`"
 

@@ -11,7 +11,7 @@ from made_experiments import EXPERIMENT, TASK
 from mzu.commands.cli import main
 from mzu.experiments import catalogue, running, tasks
 from mzu.experiments.definition import POLICY, SEARCH, Measure
-from mzu.experiments.running import FIRST_SEED, alone_in, plan, read_rows, rows, run_all, write_rows
+from mzu.experiments.running import FIRST_SEED, alone_in, planned_runs, read_rows, rows, run_all, write_rows
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
@@ -102,19 +102,19 @@ def test_ctrl_c_leaves_a_run_that_goes_on_where_it_stopped(tmp_path, monkeypatch
 
 
 def test_a_run_that_was_killed_before_its_first_file_begins_again(tmp_path, trained):
-    [a_run] = plan(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[:1]
+    [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[:1]
     (a_run.path / ".config.json.abc.tmp").mkdir(parents=True)
     assert reproduce(tmp_path, "--cell", "tiny/slow/100") == 0
     assert len(trained) == 1
 
 
 def test_a_measure_that_is_asked_for_later_needs_no_training(tmp_path, trained):
-    runs = plan(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)
+    runs = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)
     fast = runs[1]
     assert run_all([fast], tmp_path, lambda: None)
     fast.cell_file(SEARCH).unlink()
     assert fast.missing == [SEARCH]
-    assert run_all(plan(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[1:], tmp_path, lambda: None)
+    assert run_all(planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[1:], tmp_path, lambda: None)
     assert len(trained) == 1 and fast.is_finished
 
 
@@ -122,9 +122,9 @@ def test_cells_are_played_from_other_beginnings_than_the_evaluations_on_the_way(
     seeds = []
     import mzu.acting.evaluation as evaluation
 
-    original = evaluation.evaluate
+    original = evaluation.evaluate_selection
     monkeypatch.setattr(
-        evaluation, "evaluate", lambda *given, **named: seeds.append(given[5]) or original(*given, **named)
+        evaluation, "evaluate_selection", lambda *given, **named: seeds.append(given[5]) or original(*given, **named)
     )
     assert reproduce(tmp_path, "--cell", "tiny/slow/100") == 0
     assert seeds == [running.EVALUATION_SEED + FIRST_SEED]
@@ -132,7 +132,7 @@ def test_cells_are_played_from_other_beginnings_than_the_evaluations_on_the_way(
 
 def test_a_run_of_other_settings_is_refused(tmp_path, capsys):
     assert reproduce(tmp_path, "--cell", "tiny/slow/100") == 0
-    [a_run] = plan(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[:1]
+    [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[:1]
     a_run.cell_file(POLICY).unlink()
     other = RunFolder(a_run.path).config.override("learning.batch_size=9")
     (a_run.path / "config.json").write_text(other.to_json())
@@ -148,7 +148,7 @@ def test_two_processes_cannot_train_in_one_folder(tmp_path):
 
 
 def test_rows_come_back_from_the_file_as_they_were(tmp_path):
-    runs = plan(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)
+    runs = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)
     assert rows(runs) == []
     row = dict.fromkeys(running.COLUMNS, 1.5) | dict.fromkeys(("seed", "episodes", "step", "fresh_steps"), 2)
     row |= dict.fromkeys(("task", "variant", "select", "checkpoint", "run"), "a, b")
@@ -177,5 +177,5 @@ def test_the_list_names_every_experiment(capsys):
 
 
 def test_measure_names_the_file():
-    [a_run] = plan(EXPERIMENT, [TASK], [FIRST_SEED], running.Path("out"))[:1]
+    [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], running.Path("out"))[:1]
     assert a_run.cell_file(Measure("search", "best")).name == "search-best.json"

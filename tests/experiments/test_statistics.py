@@ -16,7 +16,7 @@ from mzu.experiments.statistics import (
     performance_profile,
     returns_of,
     scores_of,
-    verdict,
+    verdict_on_claim,
 )
 
 OTHER = Task("other", "Other", (), 3, random=0.0, behaviour=10.0)
@@ -79,26 +79,26 @@ def test_only_intervals_that_do_not_overlap_decide(better, worse, outcome):
 
 def test_a_claim_is_decided_by_the_runs_of_its_tasks():
     table = rows("fast", [10.0, 10.4, 9.6]) + rows("slow", [2.0, 2.4, 1.6])
-    item = verdict(EXPERIMENT, {"tiny": TASK}, EXPERIMENT.claims[0], table)
+    item = verdict_on_claim(EXPERIMENT, {"tiny": TASK}, EXPERIMENT.claims[0], table)
     assert item.outcome == HOLDS
     assert (item.better.value, item.worse.value) == (pytest.approx(2.0), pytest.approx(0.0))
 
 
 def test_a_claim_without_a_worse_side_is_about_the_data():
     claim = Claim("Fast is above the data", Side(("fast",), POLICY), None)
-    above = verdict(EXPERIMENT, {"tiny": TASK}, claim, rows("fast", [7.0, 8.0, 9.0]))
+    above = verdict_on_claim(EXPERIMENT, {"tiny": TASK}, claim, rows("fast", [7.0, 8.0, 9.0]))
     assert above.outcome == HOLDS and (above.worse.low, above.worse.high) == (1.0, 1.0)
-    assert verdict(EXPERIMENT, {"tiny": TASK}, claim, rows("fast", [5.0, 8.0, 4.0])).outcome == OPEN
+    assert verdict_on_claim(EXPERIMENT, {"tiny": TASK}, claim, rows("fast", [5.0, 8.0, 4.0])).outcome == OPEN
 
 
 def test_one_stratum_is_averaged_and_several_are_trimmed():
     """One run far off: the mean of one task follows it, the interquartile mean of two tasks does not."""
     table = rows("fast", [6.0, 6.0, 6.0, 402.0])
-    alone = verdict(EXPERIMENT, {"tiny": TASK}, Claim("", Side(("fast",), POLICY), None), table)
+    alone = verdict_on_claim(EXPERIMENT, {"tiny": TASK}, Claim("", Side(("fast",), POLICY), None), table)
     assert alone.better.value == pytest.approx((3 * 1 + 100) / 4)
     table += rows("fast", [10.0] * 4, "other")
     claim = Claim("", Side(("fast",), POLICY), None, ("tiny", "other"))
-    together = verdict(EXPERIMENT, {"tiny": TASK, "other": OTHER}, claim, table)
+    together = verdict_on_claim(EXPERIMENT, {"tiny": TASK, "other": OTHER}, claim, table)
     assert together.better.value == pytest.approx(1.0)
 
 

@@ -12,8 +12,8 @@ from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.readers.npz import write_npz
-from mzu.explain import target_terms
-from mzu.explain.explanation import Explanation, difference, explain_position
+from mzu.explain.explanation import Explanation, differing_numbers, explain_position
+from mzu.explain.found_position import look_at
 from mzu.explain.page import page_html
 from mzu.explain.system import open_system
 from mzu.explain.wording import action_name
@@ -129,7 +129,7 @@ def test_the_behaviour_term_is_told_and_is_no_preference_of_the_search(kind):
         assert sum(entry["weights"]) == pytest.approx(1.2 if is_better else 1, rel=1e-5)
         assert "behaviour term" in " ".join(str(explanation).split())
         assert max(map(len, str(explanation).splitlines())) <= 100
-        searched = target_terms.look_at(system, episode, step).given[0].search_policy[0, 0]
+        searched = look_at(system, episode, step).given[0].search_policy[0, 0]
         is_uniform = next(check["flag"] for check in explanation.checks if check["name"] == "uniform policy")
         assert is_uniform == (np.ptp(searched) < 0.02)
     assert told == {True, False}
@@ -201,7 +201,7 @@ def test_the_terms_add_up_to_z(kind):
 def test_what_the_heads_add_is_the_learners_loss(kind):
     system = made_system(kind)
     for position in ((0, 2), (0, 8), (1, 5)):
-        found = target_terms.look_at(system, *position)
+        found = look_at(system, *position)
         loss = explain_position(system, *position).loss
         added = sum(sum(step["adds"].values()) for step in loss["steps"])
         assert added == pytest.approx(loss["unweighted"])
@@ -278,7 +278,7 @@ def test_json_gives_an_equal_explanation_back(kind, tmp_path):
     assert Explanation.from_json(explanation.to_json()) == explanation
     explanation.save(tmp_path / "record.json")
     assert Explanation.load(tmp_path / "record.json") == explanation
-    assert difference(explanation, explanation) == []
+    assert differing_numbers(explanation, explanation) == []
 
 
 def test_a_difference_names_its_place():
@@ -287,10 +287,10 @@ def test_a_difference_names_its_place():
     other.value_target["steps"][1]["target"] += 0.5
     del other.position["source"]
     other.simulations.pop()
-    one, another, third = difference(explanation, other)
+    one, another, third = differing_numbers(explanation, other)
     assert one.startswith("position.source: ") and another.startswith("simulations: ")
     assert third.startswith("value_target.steps[1].target: ")
-    assert len(difference(explanation, other, tolerance=1.0)) == 2
+    assert len(differing_numbers(explanation, other, tolerance=1.0)) == 2
 
 
 @pytest.fixture(scope="module")
@@ -305,9 +305,9 @@ def test_a_run_explained_again_gives_the_same(run_folder):
     explanation = mzu.explain(run_folder, 1, 4, compare="2")
     assert explanation.about["steps"] == 4 and explanation.change["old"] == "checkpoint 2"
     again = Explanation.from_json(explanation.to_json()).recompute()
-    assert difference(again, explanation) == []
+    assert differing_numbers(again, explanation) == []
     earlier = mzu.explain(run_folder, 1, 4, checkpoint="2")
-    assert "root.raw_value" in " ".join(difference(earlier, explanation))
+    assert "root.raw_value" in " ".join(differing_numbers(earlier, explanation))
     assert earlier.result["value"] == pytest.approx(explanation.change["old_search_value"], abs=1e-6)
 
 
@@ -372,7 +372,7 @@ def test_every_way_to_search_and_to_improve_can_be_told_and_has_no_flag(kind, se
 def test_finer_and_smooth_heads_are_explained_as_they_are_learned(scalar_head):
     settings = (f"network.scalar_head={scalar_head}", "network.bins_per_unit=2", "learning.td_steps=0")
     system = made_system("discrete", *settings)
-    explanation, found = explain_position(system, 0, 2), target_terms.look_at(system, 0, 2)
+    explanation, found = explain_position(system, 0, 2), look_at(system, 0, 2)
     batch, targets = found.given
     predictions, _ = system.losses(batch, targets)
     heads = system.config.network

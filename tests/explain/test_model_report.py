@@ -21,7 +21,7 @@ from made_models import (
 from mzu.environments.spaces import Spaces
 from mzu.explain.model_depth import by_depth, correlation, draw_positions, errors, good_depth, node_depths
 from mzu.explain.model_findings import NOTHING, findings
-from mzu.explain.model_ranking import compare, head, ranking
+from mzu.explain.model_ranking import expressible_values, ranking, ranking_statistics
 from mzu.explain.model_report import ModelReport, report_model
 from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import build_network
@@ -199,7 +199,7 @@ def test_errors_by_hand():
 def test_the_comparison_within_states_by_hand():
     real = np.array([[1.0, 0.0, 2.0], [5.0, 5.0, 5.0], [0.0, 4.0, np.nan]])
     predicted = np.array([[0.5, 0.0, 1.0], [1.0, 2.0, 3.0], [1.0, 1.0, np.nan]])
-    found = compare(predicted, real)
+    found = ranking_statistics(predicted, real)
     # The first state is ranked right, the second makes no difference, the third is one big tie of two candidates.
     assert found["states"] == 3 and found["decided"] == 2
     assert found["correlation"] == pytest.approx((1 + 0) / 2)
@@ -233,11 +233,11 @@ def test_the_depths_of_a_search_are_those_of_its_history():
 
 def test_one_bin_by_hand():
     config = table_system(None, "network.scalar_head=categorical", "network.value_support=20")[0].config.network
-    found = head(config, np.array([-8.0, 8.0, 8.0]), np.array([0.5]))
+    found = expressible_values(config, np.array([-8.0, 8.0, 8.0]), np.array([0.5]))
     # h(8) = 2.008; h^-1(2.508) = 11.227 and h^-1(1.508) = 5.264.
     assert found["typical_value"] == 8 and found["bin"] == pytest.approx(5.963, abs=0.002)
     assert found["largest_value"] == pytest.approx(422.4, abs=0.1) and found["at_the_end"] == 0
-    assert head(config, np.array([410.0]), np.zeros(1))["at_the_end"] == 1
+    assert expressible_values(config, np.array([410.0]), np.zeros(1))["at_the_end"] == 1
 
 
 def test_a_terminal_observation_is_not_compared_and_a_truncated_one_is():

@@ -22,7 +22,7 @@ from mzu.environments.make import make
 from mzu.episodes.readers.npz import write_npz
 from mzu.explain import server
 from mzu.explain.explanation import explain_position
-from mzu.explain.page import page_html, write_page
+from mzu.explain.page import page_html, write_explanation
 from mzu.explain.system import open_system
 from mzu.explain.toy import toy_system
 from mzu.training.run_folder import RunFolder
@@ -126,7 +126,7 @@ def test_a_string_that_would_end_the_script_stays_a_string(explanation):
 
 
 def test_the_page_is_written_whole(explanation, tmp_path):
-    write_page(explanation, tmp_path / "new" / "page.html")
+    write_explanation(explanation, tmp_path / "new" / "page.html")
     assert (tmp_path / "new" / "page.html").read_text(encoding="utf-8") == page_html(explanation)
     assert [file.name for file in (tmp_path / "new").iterdir()] == ["page.html"]
 
@@ -216,7 +216,7 @@ def show(browser, tmp_path):
     """Shows an explanation as a written page, and afterwards asserts that the browser had nothing to complain about."""
 
     def shown(explanation, hash=""):
-        write_page(explanation, tmp_path / "page.html")
+        write_explanation(explanation, tmp_path / "page.html")
         browser.get("about:blank")  # otherwise another hash would not load the page again
         browser.get_log("browser")
         browser.get(f"file://{tmp_path / 'page.html'}{hash}")

@@ -10,7 +10,7 @@ from made_systems import KINDS, made_system, positions
 from mzu.explain import tables
 from mzu.explain.explanation import explain_position
 from mzu.explain.prefix import tree_after
-from mzu.explain.text import as_text, tree_lines
+from mzu.explain.text import explanation_text, tree_lines
 from mzu.explain.wording import action_name, number
 
 
@@ -35,7 +35,7 @@ def section(text, heading):
 
 
 def test_every_line_fits_and_no_number_has_more_than_six_digits(explanation):
-    text = as_text(explanation)
+    text = explanation_text(explanation)
     assert max(map(len, text.splitlines())) <= 100
     for found in re.findall(r"\d+\.\d+", text):
         assert len(found.replace(".", "").lstrip("0")) <= 6, found
@@ -43,7 +43,7 @@ def test_every_line_fits_and_no_number_has_more_than_six_digits(explanation):
 
 
 def test_sections_come_in_the_order_of_the_table(explanation):
-    found = [heading.split(" (")[0] for heading in headings(as_text(explanation)) if heading != "Implausible"]
+    found = [heading.split(" (")[0] for heading in headings(explanation_text(explanation)) if heading != "Implausible"]
     simulations = [f"Simulation {number} of 7" for number in (1, 2, 3, 7)]
     assert found == [
         "Position", "Root", *simulations, "Tree", "Result", "Policy target", "Value target", "Priority", "Loss",
@@ -53,7 +53,7 @@ def test_sections_come_in_the_order_of_the_table(explanation):
 
 def test_flagged_checks_come_first(tabular):
     flag = {"name": "value target", "flag": True, "says": "z is wrong"}
-    text = as_text(dataclasses.replace(tabular, checks=[*tabular.checks, flag]))
+    text = explanation_text(dataclasses.replace(tabular, checks=[*tabular.checks, flag]))
     assert headings(text)[0] == "Implausible"
     assert "value target: z is wrong" in section(text, "Implausible")
     assert "value target: z is wrong" not in section(text, "Checks that found nothing")
@@ -61,7 +61,7 @@ def test_flagged_checks_come_first(tabular):
 
 def test_chosen_simulations(tabular):
     def shown(simulations):
-        return [line for line in headings(as_text(tabular, simulations)) if line.startswith("Simulation")]
+        return [line for line in headings(explanation_text(tabular, simulations)) if line.startswith("Simulation")]
 
     assert shown(range(4, 6)) == ["Simulation 5 of 7", "Simulation 6 of 7"]
     assert shown(range(6, 100)) == ["Simulation 7 of 7"]
@@ -131,7 +131,7 @@ def test_the_loss_table_adds_up(explanation):
 
 
 def test_old_targets_stand_beside_new_ones(explanation):
-    lines = section(as_text(explanation), "Change")
+    lines = section(explanation_text(explanation), "Change")
     assert lines[0].split() == ["the", "replay", "a", "search", "of", "now"]
     values = {line.split("  ")[0].strip(): line.split()[-2:] for line in map(str.strip, lines[1:-1])}
     change = explanation.change
@@ -174,7 +174,7 @@ def test_the_tree_in_words(explanation):
 
 def test_a_position_without_search_or_replay_says_so():
     system = made_system("discrete", "learning.policy_loss=behaviour_cloning")
-    text = as_text(explain_position(dataclasses.replace(system, replay=None), 0, 3))
+    text = explanation_text(explain_position(dataclasses.replace(system, replay=None), 0, 3))
     assert section(text, "Search") == ["Nothing is searched: the stored actions are learned."]
     assert section(text, "Priority") == ["The replay does not hold this position."]
     assert "Change" not in headings(text)

@@ -14,7 +14,7 @@ from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.games.piece import piece_of
 from mzu.games.stored_game import StoredGame
-from mzu.learning.targets import advantages, crr_weights, make_targets
+from mzu.learning.targets import crr_advantages, crr_weights, make_targets
 from mzu.replay.replay import Replay
 from mzu.replay.returns import n_step_returns, n_step_returns_by_definition
 
@@ -193,9 +193,9 @@ def test_behaviour_cloning_raises_the_stored_actions_searched_or_not():
 
 def test_an_advantage_is_reward_and_next_value_minus_value():
     rewards, values = np.array([[1.0, 2.0]]), np.array([[10.0, 20.0, 40.0]])
-    truncated = advantages(rewards, values, np.array([2]), np.array([False]), 0.5)
+    truncated = crr_advantages(rewards, values, np.array([2]), np.array([False]), 0.5)
     np.testing.assert_array_equal(truncated, [[1 + 20 / 2 - 10, 2 + 40 / 2 - 20]])
-    terminated = advantages(rewards, values, np.array([2]), np.array([True]), 0.5)
+    terminated = crr_advantages(rewards, values, np.array([2]), np.array([True]), 0.5)
     np.testing.assert_array_equal(terminated, [[1 + 20 / 2 - 10, 2 - 20]])
 
 
