@@ -1098,8 +1098,8 @@ grid = {}
 for name, (its_config, its_network) in trained.items():
     for select in SELECTIONS:
         if (name, select) != ("supervised, 0", "search"):
-            grid[name, select] = evaluate_selection(its_network, its_config, INPUTS.make_environment,
-                                                    EPISODES, select).returns
+            grid[name, select] = evaluate_selection(
+                its_network, its_config, INPUTS.make_environment, EPISODES, select).returns
 print(f"CartPole, mean return of {EPISODES} episodes, 95 % interval over episodes; seed 0\n")
 print(f"{'':7}" + "".join(f"{name:>18}" for name in trained))
 for select in SELECTIONS:
