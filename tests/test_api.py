@@ -4,14 +4,12 @@ import ast
 import doctest
 import importlib.util
 import inspect
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_processes import run_python
 
 import mzu
 
@@ -21,12 +19,6 @@ HEAVY = ("tensorflow", "keras", "numba", "matplotlib", "gymnasium", "numpy")
 specification = importlib.util.spec_from_file_location("api_page", REPOSITORY / ".ci" / "api_page.py")
 api_page = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(api_page)
-
-
-def run_python(code):
-    """Runs code in a fresh interpreter, as a terminal of a person would: nothing is set for TensorFlow."""
-    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
 
 
 def test_import_mzu_loads_none_of_the_heavy_libraries():
@@ -77,39 +69,6 @@ def test_search_says_its_signature():
     from mzu.search.search import search
 
     assert inspect.signature(mzu.search) == inspect.signature(search)
-
-
-def test_tensorflow_greets_nobody_and_an_error_is_still_seen():
-    code = (
-        "import sys, mzu; from mzu.silent_tensorflow import tf; mzu.Trainer; "
-        "tf.function(lambda x: x @ x, jit_compile=True)(tf.ones((2, 2))); print('seen', file=sys.stderr)"
-    )
-    assert run_python(code).stderr == "seen\n"
-
-
-def test_an_import_that_fails_shows_what_was_written_meanwhile():
-    code = (
-        "import os, sys, types\n"
-        "class Broken:\n"
-        "    def find_spec(self, name, *rest):\n"
-        "        if name == 'keras':\n"
-        "            os.write(2, b'the processor lacks AVX'); raise ImportError('broken')\n"
-        "sys.meta_path.insert(0, Broken())\n"
-        "import mzu.silent_tensorflow"
-    )
-    done = run_python(code)
-    assert done.returncode == 1 and "the processor lacks AVX" in done.stderr and "ImportError: broken" in done.stderr
-
-
-def test_only_one_module_imports_tensorflow_and_keras():
-    importers = []
-    for path in (REPOSITORY / "mzu").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if {name.split(".")[0] for name in names} & {"tensorflow", "keras", "tensorflow_probability"}:
-                importers.append(path.name)
-    assert set(importers) == {"silent_tensorflow.py"}
 
 
 def test_the_page_is_made_of_the_docstrings_of_today():

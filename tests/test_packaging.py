@@ -6,7 +6,6 @@ import importlib.metadata
 import sys
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -105,13 +104,6 @@ def test_modules_of_the_core_import_no_package_of_an_extra_at_the_top():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
             assert not {name.split(".")[0] for name in names} & extras.EXTRAS.keys(), path
-
-
-def test_a_missing_package_is_refused_with_the_extra_that_brings_it(monkeypatch):
-    monkeypatch.setitem(extras.EXTRAS, "no_such_package", "control")
-    with pytest.raises(ValueError, match=r"DM Control needs no_such_package, .*: pip install 'mzu\[control\]'"):
-        extras.require("no_such_package", "DM Control")
-    extras.require("pytest", "A test")
 
 
 def test_python_3_11_and_3_12_are_supported():

@@ -84,6 +84,97 @@ def test_no_two_public_things_have_one_name():
     assert shared.keys() == SHARED_NAMES.keys()
 
 
+# tests/ROOM/test_x.py tests mzu/ROOM/x.py. Modules that are tested together with others, or through them:
+TESTED_IN = {
+    "__main__.py": "commands/test_cli.py",
+    "bench/mctx_peer.py": "bench/test_search.py",
+    "bench/timing.py": "bench/test_search.py",
+    "classroom/checks/targets.py": "classroom/test_assignments.py",
+    "classroom/handed_in.py": "classroom/test_grading.py",
+    "classroom/isolation.py": "classroom/test_grading.py",
+    "classroom/notebooks.py": "classroom/test_build.py",
+    "classroom/patients.py": "classroom/checks/test_find_the_bug.py",
+    "classroom/plain_values.py": "classroom/test_grading.py",
+    "classroom/student_process.py": "classroom/test_grading.py",
+    "classroom/submission.py": "classroom/test_grading.py",
+    "commands/bench.py": "bench/test_search.py",
+    "commands/classroom.py": "classroom/test_build.py",
+    "commands/evaluate.py": "commands/test_train.py",
+    "commands/grade.py": "classroom/test_classroom_batch.py",
+    "config_fields.py": "test_config.py",
+    "episodes/doctor/findings.py": "episodes/doctor/test_check.py",
+    "episodes/readers/files.py": "episodes/readers/test_faults.py",
+    "experiments/record_with_sac.py": "experiments/test_datasets.py",
+    "experiments/recordings.py": "experiments/test_datasets.py",
+    "experiments/tasks.py": "experiments/test_catalogue.py",
+    "explain/data_checks.py": "explain/test_checks.py",
+    "explain/found_position.py": "explain/test_explanation.py",
+    "explain/mistakes.py": "explain/test_bugs.py",
+    "explain/model_drawing.py": "explain/test_model_report.py",
+    "explain/model_text.py": "explain/test_model_report.py",
+    "explain/prefix.py": "explain/test_drawing.py",
+    "explain/rounding.py": "explain/test_checks.py",
+    "explain/search_checks.py": "explain/test_checks.py",
+    "explain/search_terms.py": "explain/test_explanation.py",
+    "explain/server.py": "explain/test_page.py",
+    "explain/svg.py": "explain/test_drawing.py",
+    "explain/system.py": "explain/test_explanation.py",
+    "explain/tables.py": "explain/test_text.py",
+    "explain/target_checks.py": "explain/test_checks.py",
+    "explain/target_terms.py": "explain/test_explanation.py",
+    "explain/toy.py": "explain/test_by_hand.py",
+    "nested_arrays.py": "training/test_trainer.py",
+    "networks/compiled/forward_pass.py": "networks/compiled/test_compile_model.py",
+    "networks/compiled/rows.py": "networks/compiled/test_compile_model.py",
+    "networks/compiled/vector_code.py": "networks/compiled/test_compile_model.py",
+    "networks/compiled/weights.py": "networks/compiled/test_compile_model.py",
+    "networks/constants.py": "networks/compiled/test_compile_model.py",
+    "networks/keras_model.py": "networks/compiled/test_compile_model.py",
+    "networks/model.py": "search/test_search.py",
+    "search/action_injection.py": "search/test_search.py",
+    "search/all_actions.py": "search/test_search.py",
+    "search/batched_kernels.py": "search/test_reference.py",
+    "search/improvement/": "search/test_improvement.py",
+    "search/kernels.py": "search/test_reference.py",
+    "search/randomness.py": "search/test_reference.py",
+    "search/reference_candidates.py": "search/test_reference.py",
+    "search/sampled_actions.py": "search/test_search.py",
+    "training/comparison.py": "training/test_train.py",
+    "training/evaluate_run.py": "commands/test_train.py",
+    "training/made_with.py": "commands/test_train.py",
+    "training/plan.py": "commands/test_train.py",
+    "training/recorder.py": "training/test_trainer.py",
+    "training/run_process.py": "training/test_train.py",
+    "training/side_by_side.py": "training/test_train.py",
+    "training/single_run.py": "training/test_train.py",
+    "training/tensorboard.py": "training/test_run_folder.py",
+    "training/training_result.py": "training/test_train.py",
+}
+# Test files of more than one module: of a property that all of them share, of documents, of the whole.
+WHOLE = (
+    "classroom/test_classroom_batch.py", "classroom/test_nbgrader.py",
+    "episodes/readers/test_memory.py", "episodes/readers/test_round_trips.py",
+    "experiments/test_results.py", "explain/test_by_hand.py", "explain/test_tutorial.py", "networks/test_full_size.py",
+    "notebooks/test_notebooks.py", "search/test_bad_input.py", "search/test_first_evaluations.py",
+    "search/test_golden_tree.py", "search/test_improvement.py", "search/test_planted_bugs.py",
+    "test_api.py", "test_documents.py", "test_packaging.py", "test_references.py", "test_style.py",
+    "training/test_identity_games.py", "training/test_learning.py", "training/test_same_seed.py",
+    "tutorials/test_muzero_unplugged.py",
+)  # fmt: skip
+
+
+def test_who_edits_a_module_knows_which_test_file_to_run():
+    tests = {path.relative_to(REPOSITORY / "tests").as_posix() for path in (REPOSITORY / "tests").rglob("test_*.py")}
+    modules = [path.relative_to(REPOSITORY / "mzu") for path in MODULES if path.name != "__init__.py"]
+    own = {module.as_posix(): (module.parent / f"test_{module.name}").as_posix() for module in modules}
+    alone = {module for module, test in own.items() if test not in tests and not module.startswith(tuple(TESTED_IN))}
+    assert not alone, "give each a test file of its name, or say in TESTED_IN where it is tested"
+    assert tests - set(own.values()) == set(WHOLE), "name a test file after the module that it tests"
+    needless = {module for module in TESTED_IN if own.get(module) in tests}
+    assert not needless and set(TESTED_IN.values()) <= tests
+    assert all((REPOSITORY / "mzu" / module).exists() for module in TESTED_IN)
+
+
 def room_of(module):
     """`mzu.search.tree` lives in the room `search`; `mzu` itself is the entrance and has no room."""
     return module.split(".")[1] if "." in module else ""

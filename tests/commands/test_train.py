@@ -13,11 +13,9 @@ from PIL import Image
 
 from mzu.commands import train as train_command
 from mzu.commands.cli import main
-from mzu.environments.make import make
 from mzu.training import side_by_side, single_run
-from mzu.training.curves import Curve, draw_curves
 from mzu.training.progress import Lines
-from mzu.training.results import result_row, results_table
+from mzu.training.results import results_table
 from mzu.training.run_folder import RunFolder
 
 SET = [word for setting in TINY for word in ("--set", setting)]
@@ -252,31 +250,6 @@ def test_crr_keeps_an_n_step_target_where_the_others_learn_from_the_search():
     assert [run.config.learning.td_steps for run in planned] == [0, 5, 0]
     _, planned = plan("swingup_offline", "--only", "unplugged", "--seed", "3")
     assert [(str(run.path), run.config.seed) for run in planned] == [("runs/swingup_offline/unplugged", 3)]
-
-
-def test_a_table_has_the_mean_its_interval_and_the_extremes():
-    row = result_row("ten", [0.0, 10.0] * 50, [3, 5] * 50)
-    assert (row["mean"], row["min"], row["max"], row["length"], row["episodes"]) == (5, 0, 10, 4, 100)
-    # The mean of 100 such returns has a standard error of 0.5.
-    assert 3.8 < row["low"] < 4.2 and 5.8 < row["high"] < 6.2
-    title, line = results_table([row], "world").splitlines()
-    assert title.startswith("world") and line.startswith("ten") and len(title) == len(line)
-
-
-def test_curves_leave_out_what_was_not_measured(tmp_path):
-    nan = float("nan")
-    names = ("evaluation", "low", "high", "fresh_return", "policy_loss", "value_loss", "reward_loss")
-    rows = [{"step": step, **dict.fromkeys(names, nan)} for step in (10, 20)]
-    rows[1] |= {"evaluation": 2.0, "low": 1.0, "high": 3.0}
-    steps, values = Curve("a", rows).column("evaluation")
-    assert steps.tolist() == [20] and values.tolist() == [2.0]
-    draw_curves([Curve("a", rows)], "nothing evaluated in the end").savefig(tmp_path / "a.png")
-    assert Image.open(tmp_path / "a.png").format == "PNG"
-
-
-def test_every_kind_of_environment_says_how_fast_it_is_shown():
-    assert make("catch", render_mode="rgb_array").frames_per_second == 4
-    assert make("atari:Pong").frames_per_second == 15
 
 
 @pytest.mark.slow

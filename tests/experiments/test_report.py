@@ -3,24 +3,15 @@
 import dataclasses
 
 import pytest
-from made_experiments import EXPERIMENT, TASK
+from made_experiments import EXPERIMENT, ROWS, TASK, row
 
-from mzu.commands.cli import main
-from mzu.experiments import catalogue, page, report, tasks
+from mzu.experiments import report
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.figures import data_digest, draw_experiment, read_digest
-from mzu.experiments.page import experiment_section, replace_section, write_results_page
+from mzu.experiments.page import experiment_section
 from mzu.experiments.paper_scale import OWN
-from mzu.experiments.running import COLUMNS, write_rows
 from mzu.experiments.statistics import Estimate
 from mzu.experiments.tasks import TASKS
-
-
-def row(variant, seed, value, task="tiny", select="policy", checkpoint="final"):
-    known = {"task": task, "variant": variant, "seed": seed, "select": select, "checkpoint": checkpoint, "mean": value}
-    known |= {"episodes": 3, "step": 6, "fresh_steps": 24, "minutes": 0.5, "processor_minutes": 0.75}
-    known["run"] = f"{task}-{seed}-{variant}"
-    return dict.fromkeys(COLUMNS, 0.0) | known
 
 
 def every_row(experiment):
@@ -32,9 +23,6 @@ def every_row(experiment):
         for kind in variant.measures
         for seed in (0, 1)
     ]
-
-
-ROWS = [row("slow", 0, 2.0), row("slow", 1, 4.0), row("fast", 0, 10.0), row("fast", 1, 10.0)]
 
 
 def test_a_table_by_task_has_means_intervals_and_a_dash_where_nothing_is_known():
@@ -82,44 +70,3 @@ def test_every_experiment_can_be_shown(experiment, tmp_path):
     assert f"mzu reproduce {experiment.name}" in text
     draw_experiment(experiment, TASKS, table, tmp_path / "a.png")
     assert read_digest(tmp_path / "a.png") == data_digest(experiment, table)
-
-
-def test_a_picture_of_other_numbers_has_another_digest():
-    changed = [ROWS[0] | {"mean": 2.0001}, *ROWS[1:]]
-    assert data_digest(EXPERIMENT, changed) != data_digest(EXPERIMENT, ROWS)
-    slower = [ROWS[0] | {"minutes": 9.0}, *ROWS[1:]]
-    assert data_digest(EXPERIMENT, slower) == data_digest(EXPERIMENT, ROWS)
-
-
-def test_only_what_stands_between_the_markers_is_replaced():
-    text = "before\n<!-- results of a -->\nold\n<!-- end of a -->\nafter \\1\n"
-    assert replace_section(text, "a", "new \\1") == (
-        "before\n<!-- results of a -->\n\nnew \\1\n\n<!-- end of a -->\nafter \\1\n"
-    )
-    with pytest.raises(ValueError, match="no place for b; add the lines <!-- results of b -->"):
-        replace_section(text, "b", "new")
-
-
-@pytest.fixture
-def only_made(monkeypatch):
-    monkeypatch.setitem(tasks.TASKS, "tiny", TASK)
-    for module in (catalogue, page):
-        monkeypatch.setattr(module, "EXPERIMENTS", {"made": EXPERIMENT})
-
-
-def test_the_page_is_renewed_from_the_csvs(tmp_path, only_made, capsys):
-    file = tmp_path / "page.md"
-    file.write_text("# Results\n<!-- results of made -->\n<!-- end of made -->\nWhat we think.\n")
-    write_rows(tmp_path / "results" / "made.csv", ROWS)
-    command = ["reproduce", "--report", "--results", str(tmp_path / "results"), "--page", str(file)]
-    assert main(command) == 0
-    text = file.read_text()
-    assert "| Tiny | discrete |" in text and text.endswith("What we think.\n") and "pictures/results_made.png" in text
-    assert read_digest(tmp_path / "pictures" / "results_made.png") == data_digest(EXPERIMENT, ROWS)
-    assert "made" in capsys.readouterr().out
-    assert main(command) == 0 and file.read_text() == text
-
-
-def test_a_page_that_does_not_exist_is_said(tmp_path):
-    with pytest.raises(ValueError, match="does not exist; run this at the top of a clone"):
-        write_results_page(tmp_path / "nothing.md")

@@ -156,26 +156,6 @@ def test_rows_come_back_from_the_file_as_they_were(tmp_path):
     assert read_rows(tmp_path / "a.csv") == [row, row]
 
 
-@pytest.mark.parametrize(
-    "arguments, sentence",
-    [
-        (["made", "--cell", "tiny/fast/9"], "made has no cell tiny/fast/9; they are named like tiny/slow/100"),
-        (["mad"], "There is no experiment 'mad'; did you mean 'made'?"),
-        (["made", "--seeds", "0"], "--seeds is 0, but must be at least 1"),
-        ([], "Name an experiment: "),
-    ],
-)
-def test_mistakes_are_said_in_a_sentence(arguments, sentence, tmp_path, capsys):
-    assert main(["reproduce", *arguments, "--out", str(tmp_path / "out")]) == 2
-    assert sentence in capsys.readouterr().err and not (tmp_path / "out").exists()
-
-
-def test_the_list_names_every_experiment(capsys):
-    assert main(["reproduce", "--list"]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"{name}: " in shown for name in catalogue.EXPERIMENTS)
-
-
 def test_measure_names_the_file():
     [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], running.Path("out"))[:1]
     assert a_run.cell_file(Measure("search", "best")).name == "search-best.json"

@@ -11,7 +11,7 @@ from mzu.explain import tables
 from mzu.explain.explanation import explain_position
 from mzu.explain.prefix import tree_after
 from mzu.explain.text import explanation_text, tree_lines
-from mzu.explain.wording import action_name, number
+from mzu.explain.wording import number
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -178,14 +178,3 @@ def test_a_position_without_search_or_replay_says_so():
     assert section(text, "Search") == ["Nothing is searched: the stored actions are learned."]
     assert section(text, "Priority") == ["The replay does not hold this position."]
     assert "Change" not in headings(text)
-
-
-def test_numbers_and_actions():
-    assert [number(value) for value in (None, -0.0, 1.0, 1 / 3, 1234567.0)] == [
-        "-",
-        "0",
-        "1",
-        "0.333333",
-        "1.23457e+06",
-    ]
-    assert action_name(2000) == "2000" and action_name([0.25]) == "0.25" and action_name([0.25, -1.0]) == "(0.25, -1)"

@@ -1,61 +1,15 @@
 """Fresh and stored games in lockstep: who acts, who only replays, and what of it reaches the replay."""
 
-import gymnasium
 import numpy as np
 import pytest
-from made_worlds import STATES, VECTORS, Counter, LookUpModel, Unrepeatable, gaussian, preferring
+from made_games import made_config, made_player, play, step_as_value, stored_episode
+from made_worlds import STATES, VECTORS, Counter, LookUpModel, gaussian, preferring
 
-import mzu.games.search_games
 from mzu.config import ActingConfig, Config
-from mzu.environments.held_actions import HeldActions
 from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
-from mzu.episodes.episode import Episode
-from mzu.games.fresh_game import FreshGame
-from mzu.games.piece import piece_of
-from mzu.games.player import Player, temperature_at
-from mzu.games.stored_game import StoredGame
-from mzu.reanalyse.buffers import Demonstrations, Mixture, MostRecent
+from mzu.games.player import temperature_at
 from mzu.replay.replay import Replay
-from mzu.replay.segment import split_lengths
-
-
-def made_config(*assignments):
-    """Segments of 4 positions with a tail of U + n = 4; discount 1, so that search values are the model's own."""
-    small = (
-        *("acting.games=1", "search.num_simulations=8", "search.discount=1", "replay.segment_length=4"),
-        *("learning.unroll_steps=2", "learning.td_steps=2", "reanalyse.fraction=0"),
-    )
-    return Config().override(*small, *assignments)
-
-
-def made_player(config, model, environment=Counter, episodes=(), seed=0):
-    """Stored games come from `episodes`, and from the fresh games once there are any."""
-    length = config.replay.segment_length
-    sources = Mixture({"data": (Demonstrations(episodes, length), 1.0), "recent": (MostRecent(1000, length), 1.0)})
-    environments = None
-    if config.reanalyse.fraction < 1:
-        environments = [environment() for _ in range(config.acting.games)]
-    return Player(config, model, sources, environments, np.random.default_rng(seed))
-
-
-def play(player, rounds, temperature=1.0):
-    """-> all segments, all finished fresh episodes."""
-    played = [player.advance(temperature) for _ in range(rounds)]
-    return [s for one in played for s in one.segments], [e for one in played for e in one.episodes]
-
-
-def stored_episode(steps=10, action=0, number=0, spaces=STATES, **end):
-    """Observations [number, t], the same action all the time, rewards 1, 2, 3, ..."""
-    observations = np.stack([np.full(steps + 1, number), np.arange(steps + 1)], axis=1).astype(np.float32)
-    actions = np.tile(np.float32(action), (steps, 1)) if spaces.continuous else np.full(steps, action, np.int32)
-    end = end or {"terminated": True}
-    return Episode(observations, actions, np.arange(1, steps + 1, dtype=np.float32), **end)
-
-
-def step_as_value(observations):
-    return observations[:, 1]
-
 
 # Stored games
 
@@ -109,27 +63,6 @@ def test_without_a_search_the_networks_own_value_is_recorded_and_no_policy():
 # Fresh games
 
 
-def test_a_fresh_game_takes_the_action_that_was_selected():
-    player = made_player(made_config(), LookUpModel(preferring(2)))
-    _, episodes = play(player, rounds=7, temperature=0)
-    (environment,) = player.environments
-    assert environment.taken == [2] * 7
-    np.testing.assert_array_equal(episodes[0].actions, [2] * 7)
-    np.testing.assert_array_equal(episodes[0].rewards, 10 * np.arange(7) + 2)
-    assert episodes[0].terminated and not episodes[0].truncated
-    assert player.fraction.stored_positions == 0
-
-
-def test_a_fresh_game_says_for_how_many_steps_its_actions_were_held():
-    player = made_player(made_config(), LookUpModel(preferring(2)), lambda: HeldActions(Counter((7,)), 3))
-    _, (episode,) = play(player, rounds=3, temperature=0)
-    assert episode.repeat == 3 and episode.source.startswith("counter?repeat=3, seed ")
-    np.testing.assert_array_equal(episode.rewards, [0 + 10 + 20 + 6, 30 + 40 + 50 + 6, 60 + 2])
-    np.testing.assert_array_equal(episode.observations[:, 1], [0, 3, 6, 7])
-    _, (episode,) = play(made_player(made_config(), LookUpModel(preferring(2))), rounds=7)
-    assert episode.repeat == 1
-
-
 def test_a_high_temperature_tries_actions_that_a_low_one_leaves_out():
     config = made_config("search.dirichlet_fraction=0", "acting.games=30")
     taken = {}
@@ -140,120 +73,7 @@ def test_a_high_temperature_tries_actions_that_a_low_one_leaves_out():
     assert taken == {1.0: {0, 1, 2}, 0.0: {2}}
 
 
-@pytest.mark.parametrize("terminates", [True, False])
-@pytest.mark.parametrize("length", [1, 3, 4, 7, 8, 9, 23])
-def test_segments_of_a_game_that_goes_on_are_those_cut_from_the_finished_episode(length, terminates):
-    config = made_config()
-    player = made_player(config, LookUpModel(preferring(0, 1.0), step_as_value), lambda: Counter((length,), terminates))
-    segments, came_after = [], []
-    for step in range(1, length + 1):
-        played = player.advance(1.0)
-        segments += played.segments
-        came_after += [step] * len(played.segments)
-    (episode,) = played.episodes
-    pieces = [
-        piece_of(episode, start, stop, config) for start, stop in split_lengths(length, config.replay.segment_length)
-    ]
-    assert len(segments) == len(pieces)
-    for number, (segment, piece) in enumerate(zip(segments, pieces, strict=True)):
-        for name in ("observations", "actions", "rewards"):
-            np.testing.assert_array_equal(getattr(segment, name), getattr(piece, name))
-        assert (len(segment), segment.ended, segment.terminated) == (piece.length, piece.ended, piece.terminated)
-        assert came_after[number] == min(4 * number + 4 + 4, length)  # at once, not at the end of the game
-    # Every search stands at the position it was made for.
-    found = np.concatenate([segment.search_value for segment in segments])
-    np.testing.assert_allclose(found, np.arange(length), atol=1e-6)
-
-
-def test_a_game_that_was_not_asked_for_segments_hands_them_out_at_the_end():
-    player = made_player(made_config(), LookUpModel(preferring(0)), lambda: Counter((15,)))
-    player.advance(1.0)
-    (game,) = player.games
-    for _ in range(14):
-        game.take(0, np.ones(3) / 3, None, 0.0, 0.0)
-    ends = [(segment.ended, segment.terminated) for segment in game.pop_segments()]
-    assert ends == [(False, False), (False, False), (True, True), (True, True)]
-
-
 # Actions of the trajectory among the candidates
-
-
-@pytest.fixture
-def searches(monkeypatch):
-    """The keyword arguments of all searches that a player makes."""
-    made, search = [], mzu.games.search_games.search
-
-    def remember(*arguments, **keywords):
-        made.append(keywords)
-        return search(*arguments, **keywords)
-
-    monkeypatch.setattr(mzu.games.search_games, "search", remember)
-    return made
-
-
-@pytest.fixture
-def handed_out(monkeypatch):
-    """The segments that came from stored games (True), and those from fresh ones (False)."""
-    by_kind = {True: [], False: []}
-    for kind in (StoredGame, FreshGame):
-        monkeypatch.setattr(kind, "pop_segments", _remembering(kind.pop_segments, by_kind[kind.is_stored]))
-    return by_kind
-
-
-def _remembering(pop_segments, kept):
-    def popped(game):
-        segments = pop_segments(game)
-        kept.extend(segments)
-        return segments
-
-    return popped
-
-
-SAMPLED = ("search.num_sampled_actions=4", "reanalyse.fraction=0.5", "acting.games=6")
-
-
-def test_only_stored_games_have_their_action_injected(searches, handed_out):
-    episodes = [stored_episode(action=[0.75, -0.25], spaces=VECTORS)]
-    model = LookUpModel(gaussian([0, 0], [0.1, 0.1]))
-    player = made_player(made_config(*SAMPLED), model, lambda: Counter(spaces=VECTORS), episodes)
-    for _ in range(20):
-        player.games = player.games or player._filled([None] * 6)
-        is_stored = [game.is_stored for game in player.games]
-        player.advance(1.0)
-        np.testing.assert_array_equal(searches[-1]["inject"], is_stored)
-        injected = searches[-1]["injected_actions"]
-        assert injected.shape == (6, 2)
-        assert all((action == 0).all() for action, stored in zip(injected, is_stored, strict=True) if not stored)
-    from_the_data = [segment for segment in handed_out[True] if segment.observations[0, 0] == 0]
-    assert from_the_data and handed_out[False]
-    for segment in from_the_data:
-        assert (segment.actions == np.float32([0.75, -0.25])).all()
-        # Five standard deviations away, so it is not drawn: it is there because it was injected.
-        taken = segment.actions[: len(segment), None]
-        assert (segment.search_actions == taken).all(axis=2).any(axis=1).all()
-    for segment in handed_out[False]:
-        taken = segment.actions[: len(segment), None]
-        there = (segment.search_actions == taken).all(axis=2) & (segment.search_policy > 0)
-        assert there.any(axis=1).all()  # a fresh game can only take what was searched
-
-
-def test_nothing_is_injected_where_all_actions_are_candidates_or_nobody_asks_for_it(searches):
-    episodes = [stored_episode()]
-    play(made_player(made_config("reanalyse.fraction=1"), LookUpModel(preferring(1)), episodes=episodes), 3)
-    config = made_config("reanalyse.fraction=1", "reanalyse.inject_actions=false", "search.num_sampled_actions=2")
-    play(made_player(config, LookUpModel(preferring(1)), episodes=episodes), 3)
-    fresh = made_config("search.num_sampled_actions=2")
-    play(made_player(fresh, LookUpModel(preferring(1)), episodes=episodes), 3)
-    assert len(searches) == 9
-    assert not any("injected_actions" in keywords for keywords in searches)
-
-
-def test_discrete_actions_are_injected_where_they_are_sampled(searches):
-    config = made_config("reanalyse.fraction=1", "search.num_sampled_actions=2")
-    player = made_player(config, LookUpModel(preferring(1)), episodes=[stored_episode(action=2)])
-    (segment, *_), _ = play(player, 4)
-    assert searches[0]["injected_actions"].tolist() == [2]
-    assert (segment.search_actions == 2).any(axis=1).all()
 
 
 def test_a_stored_action_a_rounding_error_outside_the_bounds_can_be_injected():
@@ -303,38 +123,6 @@ def test_stacked_frames_are_the_same_in_fresh_games_stored_games_and_the_replay(
 
 
 # Legal actions
-
-
-class Forbidding(gymnasium.Env):
-    """Action t % 3 is illegal at step t."""
-
-    observation_space = gymnasium.spaces.Box(0, 100, (2,), np.float32)
-    action_space = gymnasium.spaces.Discrete(3)
-
-    def reset(self, seed=None, options=None):
-        self.steps = 0
-        return self._ask()
-
-    def step(self, action):
-        assert action != self.steps % 3, "an illegal action was taken"
-        self.steps += 1
-        observation, info = self._ask()
-        return observation, 1.0, False, self.steps == 9, info
-
-    def _ask(self):
-        return np.array([0, self.steps], np.float32), {"action_mask": np.int8(np.arange(3) != self.steps % 3)}
-
-
-def test_a_fresh_game_takes_legal_actions_only(handed_out):
-    config = made_config("acting.games=8", "reanalyse.fraction=0.5", "replay.segment_length=9")
-    player = made_player(config, LookUpModel(preferring(0, 1.0)), lambda: make(Forbidding()))
-    _, episodes = play(player, 60)
-    assert episodes and handed_out[True] and handed_out[False]
-    for stored, segments in handed_out.items():
-        for segment in segments:
-            policy = segment.search_policy[np.arange(9), segment.observations[:9, 1].astype(int) % 3]
-            # Which actions were legal is not stored: a stored game searches all of them.
-            assert (policy > 0).any() if stored else (policy == 0).all()
 
 
 # The reanalyse fraction, temperatures
@@ -410,15 +198,3 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
     assert_equal_segments(expected[0], again[0])
     assert [episode.source for episode in expected[1]] == [episode.source for episode in again[1]]
     assert vars(first.fraction) == vars(second.fraction)
-
-
-@pytest.mark.parametrize("only_rewards", [False, True])
-def test_an_environment_that_does_not_repeat_itself_is_refused(only_rewards):
-    def new_player():
-        return made_player(made_config(), LookUpModel(preferring(0)), lambda: Unrepeatable(only_rewards, lengths=(50,)))
-
-    player = new_player()
-    play(player, 3)
-    state = player.state()
-    with pytest.raises(ValueError, match="counter does not repeat itself"):
-        new_player().restore(state)

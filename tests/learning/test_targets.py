@@ -5,8 +5,6 @@ The episode of most tests has the rewards 1, 2, 4; the value of its observations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_batches import made_batch, made_config, value_of_position
 
 from mzu.config import Config, LearningConfig, ReplayConfig
@@ -16,7 +14,6 @@ from mzu.games.piece import piece_of
 from mzu.games.stored_game import StoredGame
 from mzu.learning.targets import crr_advantages, crr_weights, make_targets
 from mzu.replay.replay import Replay
-from mzu.replay.returns import n_step_returns, n_step_returns_by_definition
 
 REWARDS = [1.0, 2.0, 4.0]
 
@@ -63,24 +60,6 @@ def test_data_that_merely_end_are_no_end_of_the_episode():
     expected = [1 + 1 + 30 / 4, 2 + 2 + 40 / 4, 4 + 4 + 50 / 4, 8 + 8 + 60 / 4]
     np.testing.assert_array_equal(targets.values[0], expected)
     assert targets.value_mask.all() and targets.reward_mask.all() and targets.policy_mask.all()
-
-
-@settings(deadline=None, max_examples=150)
-@given(
-    rows=st.integers(1, 4),
-    unroll_steps=st.integers(0, 4),
-    td_steps=st.integers(1, 5),
-    discount=st.sampled_from([0.0, 0.5, 0.997, 1.0]),
-    seed=st.integers(0, 10_000),
-)
-def test_the_fast_returns_are_those_of_the_definition(rows, unroll_steps, td_steps, discount, seed):
-    rng = np.random.default_rng(seed)
-    rewards = rng.normal(size=(rows, unroll_steps + td_steps))
-    bootstrap = rng.normal(size=(rows, unroll_steps + 1))
-    steps_left, terminated = rng.integers(1, unroll_steps + td_steps + 3, rows), rng.random(rows) < 0.5
-    rewards[np.arange(rewards.shape[1]) >= steps_left[:, None]] = 0  # as the replay gives them
-    arguments = (rewards, bootstrap, steps_left, terminated, discount, td_steps)
-    np.testing.assert_allclose(n_step_returns(*arguments), n_step_returns_by_definition(*arguments), atol=1e-12)
 
 
 @pytest.mark.parametrize("terminated", [True, False])

@@ -1,6 +1,7 @@
 """An experiment so small that it takes seconds: an identity game, networks of width 8, a few learner steps."""
 
 from mzu.experiments.definition import POLICY, SEARCH, Claim, Experiment, Measure, Side, Task, Variant
+from mzu.experiments.running import COLUMNS
 
 TINY = (
     "environment=identity",
@@ -37,3 +38,13 @@ EXPERIMENT = Experiment(
     ),
     claims=(Claim("Fast is above slow", Side(("fast",), POLICY), Side(("slow",), POLICY)),),
 )
+
+
+def row(variant, seed, value, task="tiny", select="policy", checkpoint="final"):
+    known = {"task": task, "variant": variant, "seed": seed, "select": select, "checkpoint": checkpoint, "mean": value}
+    known |= {"episodes": 3, "step": 6, "fresh_steps": 24, "minutes": 0.5, "processor_minutes": 0.75}
+    known["run"] = f"{task}-{seed}-{variant}"
+    return dict.fromkeys(COLUMNS, 0.0) | known
+
+
+ROWS = [row("slow", 0, 2.0), row("slow", 1, 4.0), row("fast", 0, 10.0), row("fast", 1, 10.0)]

@@ -5,7 +5,10 @@ import numpy as np
 from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.environment import Environment
+from mzu.environments.make import make
 from mzu.environments.spaces import Spaces
+from mzu.episodes.readers.npz import write_npz
+from mzu.explain.model_report import report_model
 from mzu.explain.system import System
 from mzu.explain.toy import SeenTable
 from mzu.networks.model import GaussianPolicy
@@ -162,3 +165,32 @@ def point_system(model=None, *settings: str) -> tuple:
     world = Point()
     played = list(collect(world, "random", 12))
     return System("point", config, world.spaces, world.spaces, played, model or PointModel(), target_values=None), Point
+
+
+def report_of(system, make_environment, **options):
+    return report_model(system, episodes=0, make_environment=make_environment, **options)
+
+
+def names(report):
+    return [finding["name"] for finding in report.findings]
+
+
+SMALL_RUN = (
+    "network.width=16",
+    "network.num_blocks=1",
+    "search.num_simulations=4",
+    "replay.start_size=30",
+    "acting.games=4",
+    "learning.batch_size=16",
+    "learning.unroll_steps=2",
+    "learning.training_steps=3",
+    "learning.jit_compile=false",
+)
+
+
+def offline_config(folder):
+    """Continuous actions from five random episodes, which are written to `folder`."""
+    with make("identity_continuous") as environment:
+        write_npz(folder / "data.npz", collect(environment, "random", 5))
+    settings = ("environment=identity_continuous", "search.num_sampled_actions=3", f"data={folder / 'data.npz'}")
+    return Config().override(*SMALL_RUN, *settings)

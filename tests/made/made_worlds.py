@@ -3,6 +3,8 @@
 import numpy as np
 
 from mzu.environments.environment import Environment
+from mzu.environments.make import make
+from mzu.environments.policies import random_policy
 from mzu.environments.spaces import Spaces
 from mzu.networks.model import GaussianPolicy
 
@@ -86,3 +88,31 @@ def preferring(action, strength=20.0, num_actions=3):
 def gaussian(mean, scale):
     """A Gaussian policy for `LookUpModel`, the same everywhere."""
     return lambda observations: GaussianPolicy(*(np.tile(part, (len(observations), 1)) for part in (mean, scale)))
+
+
+def saved_network(folder, id="identity"):
+    from mzu.config import NetworkConfig
+    from mzu.networks.network import build_network
+    from mzu.networks.saving import save_network
+
+    config = NetworkConfig(width=16, num_blocks=0, value_support=5, reward_support=5)
+    network = build_network(config, make(id).spaces)
+    save_network(network, folder / "network.keras")
+    return network, folder / "network.keras"
+
+
+def play(environment, seed=0, policy=None, max_steps=2000):
+    """One episode: observations, rewards, and how it ended."""
+    policy, rng = policy or random_policy(environment), np.random.default_rng([seed, 9])
+    observations, rewards = [environment.reset(seed)], []
+    for _ in range(max_steps):
+        observation, reward, terminated, truncated = environment.step(policy(observations[-1], rng))
+        observations.append(observation)
+        rewards.append(reward)
+        if terminated or truncated:
+            return np.stack(observations), np.array(rewards), terminated, truncated
+    raise AssertionError("the episode did not end")
+
+
+def mean_return(environment, policy, episodes=20):
+    return np.mean([play(environment, seed, policy)[1].sum() for seed in range(episodes)])

@@ -1,14 +1,12 @@
 """An agent: what a run has learned, ready to act."""
 
 import contextlib
-import io
 
 import numpy as np
 import pytest
 from PIL import Image
 
 import mzu
-from mzu.acting.film import Film
 from mzu.training.run_folder import RunFolder
 
 SMALL = {
@@ -108,18 +106,3 @@ def test_an_episode_is_watched_in_a_notebook_and_saved(tmp_path):
     film.save(tmp_path / "demo.gif")
     with Image.open(tmp_path / "demo.gif") as picture:
         assert picture.size == (80, 160) and picture.info["duration"] == 250
-
-
-def test_a_film_of_a_fast_world_keeps_every_second_picture():
-    film = Film()
-    take = film.begin(frames_per_second=50)
-    for level in range(6):
-        take(np.full((2, 2, 3), 40 * level, np.uint8))
-    assert [picture[0, 0, 0] for picture in film.pictures] == [0, 80, 160]
-    with Image.open(io.BytesIO(film.gif())) as gif:
-        assert gif.n_frames == 3 and gif.info["duration"] == 40
-
-
-def test_a_film_has_a_name_that_says_its_format(tmp_path):
-    with pytest.raises(ValueError, match=r"written as \.gif or \.mp4, but the file is called .*demo\.avi"):
-        Film().save(tmp_path / "demo.avi")

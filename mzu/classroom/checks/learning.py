@@ -1,7 +1,7 @@
 """Assignment 5: prioritised replay and the unrolled loss, in NumPy (notebook 07_training_system).
 
 The library does the same in its replay, in compiled code and in Keras, none of which is wanted here (it starts slowly);
-tests/classroom/test_assignment_learning.py shows that what is right here is what the library does.
+tests/classroom/checks/test_learning.py shows that what is right here is what the library does.
 """
 
 from functools import partial

@@ -2,8 +2,6 @@
 
 import pytest
 
-from mzu.commands.cli import main
-from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.embedded import RECIPES
@@ -116,24 +114,3 @@ def test_data_of_discrete_actions_keep_the_papers_operator_and_heads():
     config = default_config(data="embedded:cartpole")
     assert config.search.improvement == "visits" and config.search.max_depth == 0
     assert config.network.scalar_head == "categorical"
-
-
-def test_the_command_lists_all_presets(capsys):
-    assert main(["presets"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    for name, one in PRESETS.items():
-        assert any(line.startswith(name) and one.summary in line for line in lines)
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_what_the_command_shows_makes_the_preset_again(name, capsys):
-    assert main(["presets", name]) == 0
-    settings = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("#")]
-    assert Config().override(*settings) == preset(name).config
-    assert main(["presets", name, "--json"]) == 0
-    assert Config.from_json(capsys.readouterr().out) == preset(name).config
-
-
-def test_the_command_refuses_an_unknown_name(capsys):
-    assert main(["presets", "swing_up"]) == 2
-    assert "did you mean 'swingup'?" in capsys.readouterr().err

@@ -12,15 +12,16 @@ import pytest
 
 from mzu.compilation import kernel_sources
 
-HERE = pathlib.Path(__file__).parent
+TESTS = pathlib.Path(__file__).parent
 OPTIONS = ("test_first_evaluations.py", "test_gumbel.py")
-PACKAGE = HERE.parent.parent / "mzu"
+PACKAGE = TESTS.parent / "mzu"
 
 
 def run_tests(environment: dict[str, str], *files: str) -> str:
-    """Runs test files of this folder in a fresh process; returns what pytest printed."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *(str(HERE / file) for file in files)]
-    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, cwd=HERE.parent)
+    """Runs test files of the search in a fresh process; returns what pytest printed."""
+    paths = [str(TESTS / "search" / file) for file in files]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, cwd=TESTS)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -29,7 +30,7 @@ def run_tests(environment: dict[str, str], *files: str) -> str:
 def test_the_search_passes_its_tests_with(variable):
     if os.environ.get("NUMBA_DISABLE_JIT") or os.environ.get("NUMBA_BOUNDSCHECK"):
         pytest.skip("this is that run")
-    printed = run_tests({variable: "1"}, "test_twins.py", "test_history.py", "test_golden_tree.py", *OPTIONS)
+    printed = run_tests({variable: "1"}, "test_reference.py", "test_history.py", "test_golden_tree.py", *OPTIONS)
     assert "passed" in printed
 
 

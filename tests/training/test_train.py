@@ -16,7 +16,6 @@ from mzu.config import Config, LearningConfig
 from mzu.episodes.dataset import load_episodes
 from mzu.training.comparison import METHODS
 from mzu.training.plan import create_folders, plan_new, plan_resumed
-from mzu.training.results import evaluated_rows, fallen_words, finished_words, shown_time
 from mzu.training.run_folder import RunFolder
 from mzu.training.side_by_side import run_side_by_side
 from mzu.training.train import compare, train
@@ -254,26 +253,3 @@ def test_a_mistake_is_said_in_a_sentence_and_leaves_nothing_behind(arguments, se
         train(**arguments)
     assert sentence in str(error.value)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_results_of_older_versions_are_still_read():
-    old = {"steps": 5, "select": "policy", "name": "CRR", "mean": 3.0, "low": 2.0, "high": 4.0}
-    assert [row["name"] for row in evaluated_rows("crr", old)] == ["CRR, by policy"]
-    assert evaluated_rows("crr", {"steps": 5, "fresh_steps": 0, "minutes": 1.0}) == []
-    assert finished_words("CRR", old | {"seconds": 100}) == "CRR: 5 steps in 1 min 40 s, 3.00 by policy (2.00 .. 4.00)"
-
-
-@pytest.mark.parametrize(
-    "final, best, is_said", [(91, 100, False), (89, 100, True), (-108, -100, False), (-112, -100, True)]
-)
-def test_a_final_network_that_has_fallen_behind_the_best_one_is_said(final, best, is_said):
-    result = {"mean": float(final), "select": "search"}
-    words = fallen_words("unplugged", Path("runs/a b"), result, {"step": 20, "mean": float(best)})
-    assert (words is not None) == is_said
-    if is_said:
-        assert words.endswith("(step 20): `mzu evaluate 'runs/a b' --checkpoint best`")
-    assert fallen_words("", Path("runs/a"), result, {}) is None
-
-
-def test_times_are_said_as_people_say_them():
-    assert [shown_time(seconds) for seconds in (4.4, 60, 200, 7500)] == ["4 s", "1 min 0 s", "3 min 20 s", "2 h 5 min"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins import assert_same_tree
+from made_trees import assert_same_tree
 
 from mzu.config import SearchConfig
 from mzu.networks.compiled.forward_pass import CompiledModel

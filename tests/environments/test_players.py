@@ -10,7 +10,6 @@ from mzu.commands.cli import main
 from mzu.environments import players
 from mzu.environments.make import make
 from mzu.environments.players import PLAYERS, ScriptedPlayer, draw_player
-from mzu.environments.policies import cheetah_run, heuristic_policy, noisy_policy
 from mzu.episodes.readers.npz import read_npz
 
 
@@ -71,29 +70,3 @@ def test_a_mistake_with_players_is_said_in_a_sentence(tmp_path, capsys, argument
     assert main(["collect", *arguments, "--policy", "players", "--out", str(tmp_path / "a.npz")]) == 2
     assert sentence in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_spread_adds_normal_noise_within_the_bounds():
-    environment, rng = make("point"), np.random.default_rng(0)
-    act = noisy_policy(environment, lambda observation, rng: np.float32([0.1, 1.0]), noise=0, spread=0.2)
-    actions = np.array([act(None, rng) for _ in range(4000)])
-    assert actions.dtype == np.float32 and actions.max() <= 1
-    assert actions[:, 0].mean() == pytest.approx(0.1, abs=0.02) and actions[:, 0].std() == pytest.approx(0.2, abs=0.02)
-    assert np.mean(actions[:, 1] == 1) == pytest.approx(0.5, abs=0.03)
-    for world, spread in ((environment, -0.1), (make("catch"), 0.1)):
-        with pytest.raises(ValueError, match="where actions are continuous"):
-            noisy_policy(world, None, noise=0, spread=spread)
-
-
-def test_the_cheetah_runs_better_the_longer_its_gait_was_searched_for():
-    with make("dm_control:cheetah-run") as environment:
-        stages = {"early": [], "late": []}
-        for stage, returns in stages.items():
-            for seed in range(4):
-                observation, total, truncated = environment.reset(seed), 0.0, False
-                while not truncated:
-                    observation, reward, _, truncated = environment.step(cheetah_run(observation, stage))
-                    total += reward
-                returns.append(total)
-        assert np.mean(stages["late"]) > 300 and np.mean(stages["late"]) > np.mean(stages["early"]) + 50
-        assert np.array_equal(heuristic_policy(environment)(observation, None), cheetah_run(observation, "late"))
