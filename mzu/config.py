@@ -1,8 +1,9 @@
 """All settings of a run: frozen dataclasses, one per room of the library, together in one `Config`.
 
-Defaults are the paper's for Atari; `mzu.presets` holds the others. The comment behind a field names the section of the
-paper it comes from, or the work that the paper refers to ("MuZero" is its online predecessor, "Sampled MuZero" the
-extension to continuous actions). Where neither says, the comment says "our choice".
+The comment behind a field names the section of the paper that its default comes from, or the work that the paper refers
+to ("MuZero" is its online predecessor, "Sampled MuZero" the extension to continuous actions). Where Atari and DM
+Control differ, the default is Atari's. Where neither says, or we do otherwise, the comment says "our choice". Two
+defaults are not for pictures: `network.width` and `network.frame_stack`, which the preset `paper_atari` sets.
 """
 
 import dataclasses
@@ -133,7 +134,7 @@ class ReplayConfig:
     segment_length: int = 500  # Other Hyperparameters: episodes are split into subsequences up to this length
     priority_exponent: float = 1.0  # Other Hyperparameters: alpha
     importance_exponent: float = 1.0  # Other Hyperparameters: beta
-    uniform_share: float = 0.1  # our choice: share of the batch drawn uniformly, which bounds the weights by 1 / share
+    uniform_share: float = 0.1  # our choice, in the paper 0: drawn uniformly, which bounds the weights by 1 / share
     start_size: int = 2000  # our choice: positions in the replay before the first learner step
 
     def __post_init__(self):
@@ -257,7 +258,7 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """What a run leaves behind on the disk; nothing here changes what is learned.
+    """What a run keeps in memory, and leaves behind on the disk; nothing here changes what is learned.
 
     >>> mzu.RunConfig(keep_checkpoints=5).log_period
     100
@@ -266,14 +267,16 @@ class RunConfig:
     log_period: int = 100  # our choice: learner steps between two lines of the log
     checkpoint_period: int = 10_000  # our choice: learner steps between two checkpoints
     keep_checkpoints: int = 2  # our choice: the latest ones that stay, besides the best
+    data_memory: float = 4.0  # our choice: GB of stored episodes held in memory; all others in a temporary file
 
     def __post_init__(self):
         at_least(self, 1, "log_period", "checkpoint_period", "keep_checkpoints")
+        at_least(self, 0, "data_memory")
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that defines a run. `Config()` is the paper's Atari setting.
+    """Everything that defines a run. `Config()` has the paper's numbers, and our own where the paper gives none.
 
     >>> config = mzu.Config(environment="CartPole-v1", search=mzu.SearchConfig(num_simulations=16))
     >>> config.replace(seed=3, learning={"td_steps": 10}).learning.td_steps

@@ -1,7 +1,7 @@
 """Named settings: the paper's, and classroom-sized ones that train on two cores in minutes (`mzu presets`).
 
-Settings are written as `--set` takes them, each as a difference to `Config()`, the paper's in Atari. Where nothing is
-said here, the comments of `config.py` say where a number comes from.
+Settings are written as `--set` takes them, each as a difference to `Config()`. Where nothing is said here, the comments
+of `config.py` say where a number comes from.
 """
 
 from dataclasses import dataclass

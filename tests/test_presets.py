@@ -22,6 +22,7 @@ def test_the_papers_atari_settings():
     assert (config.learning.unroll_steps, config.learning.td_steps) == (5, 5)
     assert config.learning.target_network_period == 100
     assert (config.reanalyse.fraction, config.evaluation.episodes) == (1, 300)
+    assert config.differences() == ["network.width=256", "network.frame_stack=4"]  # all else are the defaults
 
 
 def test_the_papers_control_settings_differ_from_atari_only_where_the_paper_says():

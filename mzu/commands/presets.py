@@ -27,7 +27,7 @@ def run(arguments) -> int:
         width = max(map(len, PRESETS))
         for name, one in PRESETS.items():
             print(f"{name:<{width}}  {one.summary}")
-        print("\n`mzu train NAME` trains one; `mzu presets NAME` shows how it differs from the paper's Atari settings.")
+        print("\n`mzu train NAME` trains one; `mzu presets NAME` shows how it differs from the defaults.")
         return 0
     chosen = preset(arguments.name)
     if arguments.check:

@@ -1,8 +1,8 @@
 """`HeldEpisodes`: all episodes of a dataset by number, in bounded memory.
 
-Files are read once, from the first episode to the last. The first ones stay in memory, up to a limit; the arrays of all
-others go to a temporary file as they are, and what is looked at later is read from there, page by page. Which episodes
-these are changes nothing but the time that it takes to look at them.
+Files are read once, from the first episode to the last. The first ones stay in memory, up to the limit
+`run.data_memory`; the arrays of all others go to a temporary file as they are, and what is looked at later is read from
+there, page by page. Which episodes these are changes nothing but the time that it takes to look at them.
 """
 
 import dataclasses
@@ -13,14 +13,16 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 
-MEMORY = 4_000_000_000  # bytes of arrays
 ALIGNMENT = 64  # bytes: where an array may begin in the file
 
 
 class HeldEpisodes(Sequence):
-    """Reads `episodes` and gives each by its number; the temporary file is gone with the program, however that ends."""
+    """Reads `episodes` and gives each by its number; up to `memory` bytes of their arrays are held in memory.
 
-    def __init__(self, episodes: Iterable[Episode], memory: float = MEMORY):
+    The temporary file of the others is gone with the program, however that ends.
+    """
+
+    def __init__(self, episodes: Iterable[Episode], memory: float):
         self._in_memory: list[Episode] = []
         self._in_file: list[dict] = []  # the fields of each; an array as what `np.memmap` takes
         self._file = None

@@ -6,8 +6,10 @@ README.
 """
 
 import csv
+import dataclasses
 import hashlib
 import io
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -70,8 +72,10 @@ def broken_claims(rows: list[dict]) -> list[str]:
 
 
 def settings_digest(config: Config) -> str:
-    """Tells whether runs were made with these settings."""
-    return hashlib.sha256(config.to_json().encode()).hexdigest()[:12]
+    """Tells whether runs were made with these settings; how much memory they may take is none that counts."""
+    settings = dataclasses.asdict(config)
+    del settings["run"]["data_memory"]
+    return hashlib.sha256(json.dumps(settings, indent=2).encode()).hexdigest()[:12]
 
 
 def read_csv(path: Path) -> list[dict]:

@@ -49,7 +49,7 @@ def load_inputs(config: Config) -> RunInputs:
     if config.environment is None and config.data is None:
         raise ValueError("There is neither an environment nor data to train on; give --env ID, --data PATH or a preset")
     dataset = None if config.data is None else load_episodes(config.data, config.data_root)
-    episodes = HeldEpisodes([] if dataset is None else dataset)
+    episodes = HeldEpisodes([] if dataset is None else dataset, 1e9 * config.run.data_memory)
     if config.environment is None:
         frame_spaces, repeat = dataset.infer_spaces(), None
     else:

@@ -72,7 +72,7 @@ def test_an_episode_that_went_to_the_file_is_not_in_memory_any_more():
 
 
 def test_no_episode_is_held_where_there_is_none():
-    assert not HeldEpisodes([]) and list(HeldEpisodes([])) == []
+    assert not HeldEpisodes([], memory=1e9) and list(HeldEpisodes([], memory=1e9)) == []
 
 
 def test_the_same_stretches_are_drawn_from_memory_and_from_the_file():

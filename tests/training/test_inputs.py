@@ -3,6 +3,7 @@
 import dataclasses
 
 import gymnasium
+import numpy as np
 import pytest
 from made_runs import ONLINE, TINY, write_data
 
@@ -120,3 +121,15 @@ def test_actions_that_the_environment_does_not_have_are_refused(tmp_path):
 def test_settings_that_contradict_each_other_are_refused(settings, sentence):
     with pytest.raises(ValueError, match=sentence):
         load_inputs(Config().override(*settings))
+
+
+def test_data_beyond_the_memory_that_is_given_are_held_in_a_file(tmp_path):
+    data = write_data(tmp_path / "data.npz", "identity", episodes=3)
+    config = Config().override(*TINY, f"data={data}", "reanalyse.fraction=1")
+    inside, outside = (load_inputs(one).episodes for one in (config, config.replace(run={"data_memory": 0})))
+    assert all(inside[number] is inside[number] for number in range(3))
+    assert not any(outside[number] is outside[number] for number in range(3))  # read anew whenever it is looked at
+    for one, other in zip(inside, outside, strict=True):
+        np.testing.assert_array_equal(one.observations, other.observations)
+    with pytest.raises(ValueError, match=r"run\.data_memory is -1"):
+        config.replace(run={"data_memory": -1})
