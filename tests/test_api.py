@@ -76,6 +76,23 @@ def test_the_page_is_made_of_the_docstrings_of_today():
     assert api_page.PAGE.read_text() == api_page.page(), "run: python .ci/api_page.py"
 
 
+def test_what_public_functions_return_is_on_the_page_with_its_attributes():
+    own = {
+        node.name
+        for path in (REPOSITORY / "mzu").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+    shown = [one for entries in api_page.GROUPS.values() for one in entries]
+    functions = [api_page.named(name) for name in shown if isinstance(name, str)]
+    returned = {name for one in functions if inspect.isroutine(one) for name in api_page.results_of(one)} & own
+    assert {"SearchResult", "TrainingResult", "Comparison", "Agent", "ModelReport"} <= returned
+    results = {one.__name__: one for one in shown if not isinstance(one, str)}
+    assert returned <= {*results, *mzu.__all__}
+    for kind in results.values():
+        assert api_page.attributes(kind) and api_page.returned_by(kind), kind
+
+
 @pytest.mark.parametrize("name", api_page.public_names())
 def test_a_public_name_has_an_example(name):
     assert "```pycon\n>>> " in api_page.section(name)

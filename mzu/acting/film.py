@@ -15,7 +15,16 @@ FRAMES_PER_SECOND = 25  # of a video; faster worlds are shown with every second 
 
 
 class Film:
-    """Collects pictures [height, width, 3] of an episode, as many per second as a video needs. A notebook shows it."""
+    """An episode as moving pictures, as many per second as a video needs. A notebook shows it.
+
+    attribute  what it is
+    pictures   list of RGB uint8 [height, width, 3]
+    rate       how many of them are shown in a second
+
+    >>> film = agent.watch(seed=0)
+    >>> film.pictures[0].shape, film.rate
+    ((400, 600, 3), 25.0)
+    """
 
     def __init__(self):
         self.begin(FRAMES_PER_SECOND)

@@ -32,6 +32,12 @@ class Environment:
     limit cut the episode off, after which values must still be bootstrapped.
 
     A kind of environment fills in `_reset`, `_step` and, where it can, `legal_actions`, `render` and `close`.
+
+    >>> with mzu.make("catch") as world:
+    ...     first = world.reset(seed=0)
+    ...     observation, reward, terminated, truncated = world.step(1)
+    >>> reward, terminated, truncated
+    (0.0, False, False)
     """
 
     frames_per_second = 30.0  # at which a video of it looks right

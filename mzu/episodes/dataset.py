@@ -43,6 +43,9 @@ class EpisodeDataset:
     num_episodes   how many there are, where the format tells without reading; then `len` works too
     skipped        with skip_bad, how many faults the last pass left out; `faults` holds the first few
     reward_shift   by how many steps rewards were moved to later steps
+
+    >>> dataset.format, dataset.spaces.num_actions
+    ('embedded', 2)
     """
 
     def __init__(

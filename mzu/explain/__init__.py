@@ -8,6 +8,7 @@ be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a galler
 what a model report holds.
 """
 
+import importlib
 import sys
 import types
 
@@ -32,11 +33,21 @@ class _Callable(types.ModuleType):
         """How far the model of a run (its folder), a `Config` or a `Trainer` can be trusted -> `ModelReport`.
 
         `episodes` are played with every number of simulations; 0 leaves the returns out.
+
+        >>> trust = mzu.explain.model(trainer, episodes=0)
+        >>> "By depth" in str(trust)
+        True
         """
         from mzu.explain.model_report import report_model
         from mzu.explain.system import open_system
 
         return report_model(open_system(run, checkpoint), episodes)
+
+
+def __getattr__(name: str):
+    if name == "bugs":  # `mzu.explain.bugs` without an import of its own
+        return importlib.import_module("mzu.explain.bugs")
+    raise AttributeError(f"module 'mzu.explain' has no attribute {name!r}")
 
 
 sys.modules[__name__].__class__ = _Callable

@@ -3,6 +3,10 @@
     system = bugs.planted("backup_unreversed")      # the corridor of `toy.py`, in which exactly this bug lives
     print(mzu.explain(system, episode=0, step=1))   # one of its targets, taken apart
 
+>>> patient = mzu.explain.bugs.planted("backup_unreversed")
+>>> [check["name"] for check in mzu.explain(patient, episode=0, step=1).flags]
+['twins', 'backups']
+
 All of them run without an error, and agents go on learning something. `BUGS` tells of each what happened, what it does
 to learning, and which check of `checks.py` reveals it; the mistaken code itself is in `mistakes.py`.
 """

@@ -1,20 +1,4 @@
-"""`Explanation`: every number of one position's targets, as plain lists and dictionaries.
-
-section        what it holds
-about          system, checkpoint, settings, random seed: enough to compute it again (`recompute`)
-position       the stored step, and where it sits in its episode and segment
-root           the model's policy and value, candidates with the parts of their priors, noise or injection, first
-               evaluations where there are any
-simulations    the path of each, all scores split into value and prior term, the leaf, the backup
-tree           the finished tree, by node
-result         visits, the improved policy and how it was made, the search value
-policy_target  where the policy is trained towards, at t + k
-value_target   the n-step sum of z at t + k, term by term, or the search value
-priority       p, P and the importance weight in the replay
-loss           of each head at t + k, predictions beside targets, and their weighted sum
-change         the targets that the replay holds, or those of another checkpoint, beside these
-checks         what is implausible, each in a sentence
-"""
+"""`Explanation`: every number of one position's targets, as plain lists and dictionaries."""
 
 import dataclasses
 import json
@@ -38,7 +22,29 @@ SECTIONS = (
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """The sections of this module's table; None where there is nothing to tell (no search, no replay)."""
+    """Every number of one position's targets; None where there is nothing to tell (no search, no replay).
+
+    attribute      what it holds
+    about          system, checkpoint, settings, random seed: enough to compute it again (`recompute`)
+    position       the stored step, and where it sits in its episode and segment
+    root           the model's policy and value, candidates with the parts of their priors, noise or injection, first
+                   evaluations where there are any
+    simulations    the path of each, all scores split into value and prior term, the leaf, the backup
+    tree           the finished tree, by node
+    result         visits, the improved policy and how it was made, the search value
+    policy_target  where the policy is trained towards, at t + k
+    value_target   the n-step sum of z at t + k, term by term, or the search value
+    priority       p, P and the importance weight in the replay
+    loss           of each head at t + k, predictions beside targets, and their weighted sum
+    change         the targets that the replay holds, or those of another checkpoint, beside these
+    checks         what is implausible, each in a sentence
+    flags          the checks that found something
+
+    `print` shows it as text, a notebook as tables and pictures.
+
+    >>> explanation.position["step"], explanation.flags
+    (4, [])
+    """
 
     about: dict
     position: dict

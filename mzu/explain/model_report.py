@@ -1,14 +1,4 @@
-"""How far can this model be trusted? `mzu explain RUN --model`, `mzu.explain.model(run)`; tutorials/model_report.md.
-
-section   what it holds
-about     system, checkpoint, what was compared with what
-depth     errors of reward and value after k steps of the model (`model_depth.py`)
-searches  how deep searches with the run's settings go
-head      what the value head can express (`model_ranking.py`)
-ranking   whether the model ranks actions as the world does (`model_ranking.py`), or None
-returns   returns against simulations (`model_returns.py`), empty where none were played
-findings  what is wrong, and what to do (`model_findings.py`)
-"""
+"""How far can this model be trusted? `mzu explain RUN --model`, `mzu.explain.model(run)`; tutorials/model_report.md."""
 
 import dataclasses
 import json
@@ -32,7 +22,20 @@ EPISODES = 10  # of every way to act
 
 @dataclasses.dataclass(frozen=True)
 class ModelReport:
-    """The sections of this module's table, as plain lists and dictionaries."""
+    """How far a model can be trusted, as plain lists and dictionaries; `print` shows it as text.
+
+    attribute  what it holds
+    about      system, checkpoint, what was compared with what
+    depth      errors of reward and value after k steps of the model (`model_depth.py`)
+    searches   how deep searches with the run's settings go
+    head       what the value head can express (`model_ranking.py`)
+    ranking    whether the model ranks actions as the world does (`model_ranking.py`), or None
+    returns    returns against simulations (`model_returns.py`), empty where none were played
+    findings   what is wrong, and what to do (`model_findings.py`)
+
+    >>> trust.searches["simulations"] == config.search.num_simulations
+    True
+    """
 
     about: dict
     depth: dict

@@ -46,6 +46,9 @@ class Agent:
     network     the Keras networks
     config      the settings of the run
     scale       the running scale of its advantages, where `search.improvement` has one
+
+    >>> agent.search(np.zeros(4, np.float32)).visits.sum(axis=1).tolist()
+    [50]
     """
 
     def __init__(self, network: Network, config: Config, scale: float | None = None, name: str = ""):

@@ -35,6 +35,11 @@ class TrainingResult:
     evaluation  {"policy": Evaluation, "value": ..., "search": ...} of the final network: returns [E], lengths [E]
     rows        the rows of the table: dataset, and the final evaluation by each way of selecting actions
     notes       what is to be said about them
+
+    >>> [row["name"] for row in result.rows]
+    ['dataset', 'Unplugged, by policy', 'Unplugged, by value', 'Unplugged, by search']
+    >>> result.curves["step"].tolist()
+    [3.0]
     """
 
     folder: Path
@@ -87,6 +92,10 @@ class Comparison:
     failed      {name: sentence} of those that failed
     rows        the rows of the table: dataset, and the final evaluations
     notes       what is to be said about them
+    unplugged   the run that the comparison is about; `network`, `curves` and `evaluation` are its
+
+    >>> comparison.runs["crr"].config.learning.policy_loss, comparison.failed
+    ('crr', {})
     """
 
     folder: Path

@@ -21,7 +21,20 @@ _REPLAYED_EPISODES = 3
 
 
 class Report(NamedTuple):
-    """What the doctor found; shown as text, in a terminal as in a notebook."""
+    """What the doctor found; shown as text, in a terminal as in a notebook.
+
+    attribute   what it is
+    name        of the dataset
+    format      as in `EpisodeDataset`
+    statistics  lengths, returns, ranges, counts of actions
+    findings    what is wrong, doubtful or to be noted: severity, what, where, why, advice
+    alignment   {shift of the rewards: how well they agree with what is seen}, or None
+    skipped     faults that were left out
+    is_wrong    whether one of the findings is called wrong
+
+    >>> report.statistics.num_episodes, [finding.severity for finding in report.findings]
+    (400, ['doubtful', 'doubtful', 'note'])
+    """
 
     name: str
     format: str
