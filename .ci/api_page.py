@@ -156,7 +156,7 @@ def signature(name: str, thing, wrapped: bool = True) -> str:
     parameters = [one for one in whole.parameters.values() if one.name != "self"]
     text = str(whole.replace(parameters=parameters)).replace("<factory>", "...").replace(" -> None", "")
     text = re.sub(r"(?:\b[a-zA-Z_]\w*\.)+(?=[a-zA-Z_])", "", text)
-    text = re.sub(r"'(Config|Agent|Trainer|Explanation|ModelReport)'", r"\1", text)
+    text = re.sub(r"'([A-Z]\w+(?: \| [A-Z]\w+)*)'", r"\1", text)  # classes that are annotated by name
     if not wrapped or len(f"mzu.{name}{text}") <= WIDTH:
         return name + text
     inside, _, result = text.removeprefix("(").rpartition(")")

@@ -1,6 +1,7 @@
 """`import mzu`: light, lazy, and everything on its page exists and runs."""
 
 import ast
+import dataclasses
 import doctest
 import importlib.util
 import inspect
@@ -46,6 +47,25 @@ def test_every_public_name_has_a_room_and_is_known_to_editors():
     rooms = {name: module for name, (module, _) in mzu._PLACES.items()}
     assert {name: module for name, module in imported.items() if name in rooms} == rooms
     assert (REPOSITORY / "mzu" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize(
+    "typed, offered",
+    [
+        ("mzu.", mzu.__all__),
+        ("mzu.Config().search.", [field.name for field in dataclasses.fields(mzu.SearchConfig)]),
+        ("mzu.preset('cartpole').config.learning.", ["td_steps", "batch_size"]),
+        ("mzu.Config(search=mzu.SearchConfig(num_sim", ["num_simulations="]),
+        ("mzu.load('runs/mine').", ["act", "search", "evaluate", "watch"]),
+        ("mzu.train('cartpole').", ["network", "curves", "evaluation", "plot"]),
+        ("mzu.explain.", ["model", "bugs"]),
+        ("mzu.explain('runs/mine', 0, 7).", ["value_target", "policy_target", "walk"]),
+    ],
+)
+def test_an_editor_completes_what_is_typed(typed, offered):
+    jedi = pytest.importorskip("jedi", reason="needs jedi, which comes with IPython")
+    script = jedi.Script(f"import mzu\n{typed}", project=jedi.Project(REPOSITORY))
+    assert set(offered) <= {completion.name for completion in script.complete(2, len(typed))}
 
 
 @pytest.mark.parametrize("name", mzu.__all__)

@@ -11,10 +11,20 @@ what a model report holds.
 import importlib
 import sys
 import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mzu.explain.explanation import Explanation
+    from mzu.explain.model_report import ModelReport
 
 
 class _Callable(types.ModuleType):
-    def __call__(self, run, episode: int, step: int, checkpoint: str = "latest", compare: str | None = None):
+    if TYPE_CHECKING:  # for editors, which cannot follow `__getattr__`
+        from mzu.explain import bugs
+
+    def __call__(
+        self, run, episode: int, step: int, checkpoint: str = "latest", compare: str | None = None
+    ) -> "Explanation":
         """Explains the targets of one position of a run (its folder), a `Config` or a `Trainer` -> `Explanation`.
 
         `compare` names another checkpoint, whose targets stand beside this one's.
@@ -29,7 +39,7 @@ class _Callable(types.ModuleType):
         other = None if compare is None else open_system(run, compare)
         return explain_position(open_system(run, checkpoint), episode, step, other)
 
-    def model(self, run, checkpoint: str = "latest", episodes: int = 10):
+    def model(self, run, checkpoint: str = "latest", episodes: int = 10) -> "ModelReport":
         """How far the model of a run (its folder), a `Config` or a `Trainer` can be trusted -> `ModelReport`.
 
         `episodes` are played with every number of simulations; 0 leaves the returns out.

@@ -4,6 +4,7 @@ import functools
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mzu.config import Config
 from mzu.training.plan import (
@@ -18,6 +19,9 @@ from mzu.training.plan import (
 from mzu.training.progress import open_display
 from mzu.training.results import finished_words, shown_path
 from mzu.training.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from mzu.training.training_result import Comparison, TrainingResult
 
 PROGRESS = 10.0  # seconds between two lines where there is no terminal
 
@@ -34,7 +38,7 @@ def train(
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
-):
+) -> "TrainingResult | Comparison":
     """Trains and evaluates -> `TrainingResult`, or `Comparison` for an offline preset, as `mzu train` does.
 
     preset       a name of `mzu presets`, or a `Config`; the default is cartpole_offline, unless another is named:
@@ -73,7 +77,7 @@ def compare(
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
-):
+) -> "Comparison":
     """Behaviour cloning, CRR and Unplugged on the same data and network, side by side -> `Comparison`.
 
     Arguments as of `train`; any preset, config or data will do. `train(out=..., resume=True)` goes on with one that
