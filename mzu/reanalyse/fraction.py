@@ -6,14 +6,18 @@ import numpy as np
 class FractionController:
     """Chooses the kind of each new game so that `fraction` of all searched positions are stored ones.
 
-    Games are played in lockstep: every round searches one position of each. If stored games have a share f of the
-    places, they have a share f of the searched positions, however long the games are. So they should have f * places of
-    the places, plus as many as it takes to make up, within the length of one game, for the stored positions that are
-    missing so far.
+    A player has a number of places, with one game in each. Every round searches one position of every game. So what
+    counts is how many places hold stored games: with a fraction of 0.25 and 8 places, 2 of them should.
 
-    A place that becomes free gets a stored game if at least one more is wanted, and a fresh one if none is. If less
-    than one more is wanted, chance decides, and the two kinds share the place in time. Whoever plays longer games has
-    it for longer, so the chance of each kind is divided by the mean length of its games.
+    When a game ends, its place becomes free, and this is how the next game is chosen:
+
+    1. How many places should hold stored games? fraction * places. If too few stored positions were searched so far,
+       some more, so that they are made up for within about one game.
+    2. How many of the other places hold one? If one more or several are wanted, the next game is a stored one; if none
+       is wanted, a fresh one.
+    3. If only a part of one is wanted, say 0.3, this place should hold stored games in 0.3 of the rounds, and chance
+       decides. The chance is not 0.3 itself: if stored games are longer than fresh ones, each of them keeps the place
+       for longer, and fewer of them are needed. So the chance of each kind is divided by the mean length of its games.
     """
 
     def __init__(self, fraction: float):
@@ -42,7 +46,9 @@ class FractionController:
     ) -> bool:
         """Whether the next game is a stored one.
 
-        `available` says whether there is any; `stored_elsewhere` of the other places - 1 games are stored ones.
+        available         whether there is any stored game
+        places            how many games are played side by side, this one included
+        stored_elsewhere  how many of the others are stored ones
         """
         draw = rng.random()  # always drawn, so that the random numbers that follow do not depend on the answer
         stored = available and draw < self.chance(places, stored_elsewhere)

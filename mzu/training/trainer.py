@@ -130,7 +130,16 @@ class Trainer:
         return evaluate_selection(network, self.config, make_environment, episodes, select, **settings)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that decides how the run goes on, as arrays."""
+        """Everything that decides how the run goes on, as arrays: what a checkpoint holds.
+
+        name                 what it is
+        generators           where the two random generators are, as JSON
+        owed                 positions that are still to be searched before the next batch
+        recent_returns       of the latest fresh episodes, for the log; `fresh_episodes` counts all of them
+        learner/, replay/    the parts of these names, by their own `state`; likewise player/ and sources/
+        acting/              weights that games are searched with, where they are not the trained ones
+        batch/, targets/     of the next learner step, which are drawn before it begins
+        """
         generators = [self._play_rng.bit_generator.state, self._sample_rng.bit_generator.state]
         arrays = {
             "generators": np.array(json.dumps(generators)),

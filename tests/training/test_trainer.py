@@ -137,7 +137,7 @@ def test_a_run_with_every_option_on_goes_on_too_and_saves_the_averaged_network(t
 
 def test_the_averaged_network_is_evaluated_and_the_trained_one_is_searched(tmp_path, monkeypatch):
     evaluated = []
-    monkeypatch.setattr("mzu.training.trainer.evaluate", lambda network, *_, **__: evaluated.append(network))
+    monkeypatch.setattr("mzu.training.trainer.evaluate_selection", lambda network, *_, **__: evaluated.append(network))
     with contextlib.closing(Trainer(tiny_config("offline", tmp_path).override(*OPTIONS))) as trainer:
         for _ in range(4):
             trainer.step()

@@ -1,9 +1,9 @@
 """Layer Normalisation and softmax of the compiled network's rows, as vector code with sums in a fixed order.
 
-A compiler may not reorder a sum, and one number after the other takes many times as long as 16 side by side. A compiler
-that may ("fastmath") decides by what stands around the sum: the copy of a function inside one kernel then differs from
-that inside another in the last digit, and the same seed gives another run when kernels come from the cache. So the
-order is written here: number j is added to sum j % 16, and the 16 sums are added half to half.
+Floating-point sums depend on their order in the last digit. To add one number after the other, as written, is slow: a
+processor can add 16 side by side. A compiler that is allowed to reorder ("fastmath") is fast, but chooses another order
+for each place where a function is used. The same seed would then give another run whenever kernels are compiled anew or
+come from the cache. So the order is fixed here: number j is added to sum j % 16, then the 16 sums half to half.
 
 Rows are C-contiguous float32 and consist of whole panels of 16 numbers.
 """

@@ -42,10 +42,16 @@ class TrunkWeights:
 class NetworkWeights:
     """Everything `CompiledModel` needs, in plain arrays.
 
-    `dynamics.first.kernel` has one row per hidden unit, then one per action (one-hot) or action dimension. `prediction`
-    is None when the heads sit straight on the hidden state. Reward and value heads have 2 * support * bins_per_unit + 1
-    outputs, or 1 for regression. The policy head has A outputs (logits), or 2 D: means, then scales before
-    softplus.
+    field           meaning
+    representation  observation -> hidden state
+    dynamics        [hidden state, action] -> hidden state: its first kernel has a row for each hidden unit, then one
+                    for each action (one-hot) or for each dimension of an action
+    prediction      hidden state -> input of the heads; None where they sit straight on the hidden state
+    reward, value   heads: 2 * support * bins_per_unit + 1 outputs, or 1 for regression
+    policy          head: A logits, or 2 D outputs: the means, then the scales before softplus
+    continuous      whether actions are vectors
+    scale_hidden    whether hidden states are scaled to [0, 1], as MuZero did
+    bins_per_unit   categories of reward and value in each unit
     """
 
     representation: TrunkWeights
@@ -62,10 +68,16 @@ class NetworkWeights:
 class PackedNetwork(NamedTuple):
     """Packed `NetworkWeights`. Few arrays rather than many: Numba's time to compile grows with their number.
 
-    The three trunks lie one after the other (representation, dynamics, prediction). A trunk of n layers after its first
-    owns the n + 1 matrices from `first_matrix` on, its first layer's included (the representation's is `observation`
-    instead), and the 3 n + 3 vectors from `first_vector` on: the first layer's bias, then scale, offset and bias for
-    each layer (normalise, multiply, add), then the last scale and offset.
+    All layers of the three trunks (representation, dynamics, prediction) lie in `matrices` and `vectors`, one trunk
+    after the other, each in the order in which it is computed; `trunks` says where each begins. A trunk with n layers
+    behind its first one has
+
+    matrices  1 + n      the first layer, then the others (of the representation the first one is left empty: it has
+                         another size, and stands in `observation`)
+    vectors   1 + 3 n    the first bias, then for each layer the scale and offset of its norm, and its bias
+              + 2        scale and offset of the last norm
+
+    P is the number of panels of 16 columns, W = 16 P the padded width.
     """
 
     observation: np.ndarray  # [P, O, 16]
