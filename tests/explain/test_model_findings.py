@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_models import (
     ACTIONS,
+    RETURNS,
     Drifting,
     Ignoring,
     Late,
@@ -106,15 +107,6 @@ def test_values_and_rewards_beyond_the_support():
     assert "rewards are larger than the reward head can express" in names(
         report_of(*table_system(None, *settings, table=table))
     )
-
-
-RETURNS = [
-    {"name": "policy", "simulations": 0, "mean": 400.0, "low": 390.0, "high": 410.0, "episodes": 5},
-    {"name": "policy with noise", "simulations": None, "mean": 800.0, "low": 780.0, "high": 820.0, "episodes": 5},
-    {"name": "value", "simulations": 1, "mean": 500.0, "low": 100.0, "high": 900.0, "episodes": 5},
-    {"name": "search", "simulations": 16, "mean": 460.0, "low": 450.0, "high": 470.0, "episodes": 5},
-    {"name": "search", "simulations": 200, "mean": 200.0, "low": 190.0, "high": 210.0, "episodes": 5},
-]
 
 
 def test_what_returns_tell():

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from made_models import (
+    RETURNS,
     Drifting,
     made_table,
     names,
@@ -34,15 +35,6 @@ def test_a_perfect_model_has_no_error_and_no_regret(made):
 
 
 # Planted mistakes.
-
-
-RETURNS = [
-    {"name": "policy", "simulations": 0, "mean": 400.0, "low": 390.0, "high": 410.0, "episodes": 5},
-    {"name": "policy with noise", "simulations": None, "mean": 800.0, "low": 780.0, "high": 820.0, "episodes": 5},
-    {"name": "value", "simulations": 1, "mean": 500.0, "low": 100.0, "high": 900.0, "episodes": 5},
-    {"name": "search", "simulations": 16, "mean": 460.0, "low": 450.0, "high": 470.0, "episodes": 5},
-    {"name": "search", "simulations": 200, "mean": 200.0, "low": 190.0, "high": 210.0, "episodes": 5},
-]
 
 
 # The numbers, by hand.

@@ -194,3 +194,12 @@ def offline_config(folder):
         write_npz(folder / "data.npz", collect(environment, "random", 5))
     settings = ("environment=identity_continuous", "search.num_sampled_actions=3", f"data={folder / 'data.npz'}")
     return Config().override(*SMALL_RUN, *settings)
+
+
+RETURNS = [
+    {"name": "policy", "simulations": 0, "mean": 400.0, "low": 390.0, "high": 410.0, "episodes": 5},
+    {"name": "policy with noise", "simulations": None, "mean": 800.0, "low": 780.0, "high": 820.0, "episodes": 5},
+    {"name": "value", "simulations": 1, "mean": 500.0, "low": 100.0, "high": 900.0, "episodes": 5},
+    {"name": "search", "simulations": 16, "mean": 460.0, "low": 450.0, "high": 470.0, "episodes": 5},
+    {"name": "search", "simulations": 200, "mean": 200.0, "low": 190.0, "high": 210.0, "episodes": 5},
+]
