@@ -155,12 +155,12 @@ WHOLE = (
     "classroom/test_classroom_batch.py", "classroom/test_nbgrader.py",
     "episodes/readers/test_memory.py", "episodes/readers/test_round_trips.py",
     "experiments/test_results.py", "explain/test_by_hand.py", "explain/test_tutorial.py", "networks/test_full_size.py",
-    "notebooks/test_notebooks.py", "search/test_bad_input.py", "search/test_first_evaluations.py",
+    "search/test_bad_input.py", "search/test_first_evaluations.py",
     "search/test_golden_tree.py", "search/test_improvement.py", "search/test_planted_bugs.py",
     "test_api.py", "test_documents.py", "test_packaging.py", "test_references.py", "test_style.py",
     "training/test_identity_games.py", "training/test_learning.py", "training/test_same_seed.py",
-    "tutorials/test_muzero_unplugged.py",
 )  # fmt: skip
+NO_ROOMS = ("notebooks/", "tutorials/", "faults/")  # folders of tests that belong to no room
 
 
 def test_who_edits_a_module_knows_which_test_file_to_run():
@@ -169,7 +169,8 @@ def test_who_edits_a_module_knows_which_test_file_to_run():
     own = {module.as_posix(): (module.parent / f"test_{module.name}").as_posix() for module in modules}
     alone = {module for module, test in own.items() if test not in tests and not module.startswith(tuple(TESTED_IN))}
     assert not alone, "give each a test file of its name, or say in TESTED_IN where it is tested"
-    assert tests - set(own.values()) == set(WHOLE), "name a test file after the module that it tests"
+    others = {test for test in tests - set(own.values()) if not test.startswith(NO_ROOMS)}
+    assert others == set(WHOLE), "name a test file after the module that it tests"
     needless = {module for module in TESTED_IN if own.get(module) in tests}
     assert not needless and set(TESTED_IN.values()) <= tests
     assert all((REPOSITORY / "mzu" / module).exists() for module in TESTED_IN)
