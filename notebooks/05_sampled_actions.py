@@ -55,7 +55,7 @@ np.set_printoptions(precision=3, suppress=True)
 for dimensions in (1, 2, 6, 21):
     counts = "  ".join(f"{levels**dimensions:8.1e}" for levels in (3, 5, 11))
     print(f"D = {dimensions:2}: actions with 3, 5 and 11 levels in each dimension:  {counts}")
-assert 3**21 > 10**10
+assert 3**21 > 10**10, "three values in 21 joints are more than ten thousand million actions"
 
 # %% [markdown]
 # Three levels per joint are coarse, and already ten thousand million actions. But a search with 50
@@ -119,8 +119,10 @@ example = np.log([1 / 2, 1 / 3, 1 / 6])
 beta = np.sqrt([1 / 2, 1 / 3, 1 / 6]) / np.sqrt([1 / 2, 1 / 3, 1 / 6]).sum()
 actions, priors = propose_categorical(example, np.array([0.1, 0.2, 0.3, 0.9]), 2.0)
 print("beta:", beta, " drawn: 0, 0, 0, 2   candidates:", actions, " priors:", priors)
-assert np.array_equal(actions, [0, 2])
-assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]])
+assert np.array_equal(actions, [0, 2]), "0 and 2 were drawn, and each is one candidate"
+assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]]), (
+    "a prior is p times how often the action was drawn, divided by beta"
+)
 
 # %% [markdown]
 # Two things to notice. Three equal draws became **one candidate** with three times the share: as three
@@ -234,14 +236,20 @@ print("temperature with the smallest error at K = 20:", best_temperature)
 
 # %%
 bias = np.abs(np.array(means[r"$\pi\hat\beta/\beta$"]) - TRUTH)
-assert bias[-1] < 0.01
-assert min(abs(means[name][-1] - TRUTH) for name in list(PRIORS)[1:]) > 0.01
+assert bias[-1] < 0.01, "with many draws the prior of the paper should give the true mean"
+assert min(abs(means[name][-1] - TRUTH) for name in list(PRIORS)[1:]) > 0.01, (
+    "the other two priors should stay wrong, however many draws"
+)
 if not FAST:
-    assert bias[COUNTS.index(100)] < bias[COUNTS.index(10)] / 4
+    assert bias[COUNTS.index(100)] < bias[COUNTS.index(10)] / 4, (
+        "ten times the draws should leave a quarter of the bias, or less"
+    )
     for temperature, values in spread.items():  # ten times the draws, about a third of the spread
         ratio = values[COUNTS.index(100)] / values[COUNTS.index(1000)]
         assert 0.8 * math.sqrt(10) < ratio < 1.3 * math.sqrt(10), temperature
-    assert errors[TEMPERATURES.index(3)] < 0.8 * errors[TEMPERATURES.index(1)]
+    assert errors[TEMPERATURES.index(3)] < 0.8 * errors[TEMPERATURES.index(1)], (
+        "a temperature of 3 should make the error smaller by a fifth at least"
+    )
 
 # %% [markdown]
 # ## 4. The Gaussian
@@ -292,10 +300,12 @@ drawn = mean + scale * math.sqrt(temperature) * normals[:, 0]
 pi, beta = NormalDist(mean, scale), NormalDist(mean, scale * math.sqrt(temperature))
 ratios = [pi.pdf(a) / beta.pdf(a) for a in drawn]
 formula = math.sqrt(temperature) * np.exp(normals[:, 0] ** 2 * (1 - temperature) / 2)
-assert np.allclose(ratios, formula)
+assert np.allclose(ratios, formula), "the ratio of the densities is not that of the formula"
 actions, priors = propose_gaussian(np.array([mean]), np.array([scale]), normals, temperature)
 print("drawn  :", drawn, "\nactions:", actions[:, 0], "\npriors :", priors)
-assert np.allclose(priors, formula / 4) and actions.max() == 1
+assert np.allclose(priors, formula / 4) and actions.max() == 1, (
+    "a clipped draw keeps the ratio of the draw itself"
+)
 
 # %% [markdown]
 # A policy near the upper bound, to see the clipping: mean 0.7, scale 0.5. More than a quarter of its draws
@@ -336,8 +346,10 @@ right.set(xlabel=r"temperature $\tau$", ylabel="mean prior of the action 1", yli
           title="Where to take the ratio")
 right.legend()
 plt.show()
-assert np.allclose(where_it_fell, MASS, atol=0.03 if FAST else 0.006)
-assert abs(at_the_bound[-1] - MASS) > 0.1
+assert np.allclose(where_it_fell, MASS, atol=0.03 if FAST else 0.006), (
+    "what falls on the bound should be the policy's mass beyond it"
+)
+assert abs(at_the_bound[-1] - MASS) > 0.1, "clipping first should be visibly wrong"
 
 # %% [markdown]
 # ## 5. The same numbers as the library
@@ -386,8 +398,8 @@ for node in range(31):
     state = result.tree.hidden[0, node]
     ours = propose_categorical(tables.logits[state], uniforms[0, node], 2.0)
     theirs = candidates_of(result.tree, node)
-    assert np.array_equal(ours[0], theirs[0])
-    assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0)
+    assert np.array_equal(ours[0], theirs[0]), "our distinct actions are not the library's"
+    assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0), "our priors are not the library's"
 print("31 nodes, the same candidates and priors; at the root:")
 print("actions", candidates_of(result.tree, 0)[0])
 print("priors ", candidates_of(result.tree, 0)[1])
@@ -436,8 +448,10 @@ def same_proposals(model, temperature, dimensions):
     for node in range(31):
         ours = propose_gaussian(model.mean[0], model.scale[0], normals[0, node], temperature)
         theirs = candidates_of(result.tree, node)
-        assert np.array_equal(ours[0], theirs[0])
-        assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0)
+        assert np.array_equal(ours[0], theirs[0]), "our candidates are not the library's"
+        assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0), (
+            "our priors are not the library's: is the ratio that of the draw, not of the action?"
+        )
     return config, result, normals
 
 
@@ -466,8 +480,12 @@ root = reference.Node(0, hidden[0], value[0], value[0], edges)
 reference.search_one(model, root, propose, normals[0], config)
 print("our visits          :", [edge.visits for edge in root.edges])
 print("the library's visits:", list(map(int, result.visits[0])))
-assert [edge.visits for edge in root.edges] == list(result.visits[0])
-assert math.isclose(root.value, result.value[0], rel_tol=1e-12)
+assert [edge.visits for edge in root.edges] == list(result.visits[0]), (
+    "the reference search visits otherwise"
+)
+assert math.isclose(root.value, result.value[0], rel_tol=1e-12), (
+    "the reference search has another root value"
+)
 
 # %% [markdown]
 # ## 6. Where did the visits go?
@@ -494,7 +512,7 @@ for simulation in (0, 1, 2, 3, 31):
     prior_terms = lowest.history.prior_terms[0, simulation, 0]
     print(f"{simulation + 1:9} {value_terms[0]:25.3f} {value_terms[1]:8.3f}"
           f" {prior_terms[0]:21.3f} {prior_terms[1]:8.3f}")
-assert lowest.visits[0, 0] == 32
+assert lowest.visits[0, 0] == 32, "with `lowest` the first candidate should keep all visits"
 
 # %% [markdown]
 # The table says why. With $\tau = 1$ all priors are $1/20$, so the first simulation takes the first
@@ -539,7 +557,7 @@ for count in (4, 8, 12, 20):
     derived, searched = second_try(count)
     rule = (count / 1.25) ** 2
     print(f"K = {count:2}: rule of thumb {rule:4.0f}, derived {derived:4}, searched {searched:4}")
-    assert derived == searched
+    assert derived == searched, "the number derived by hand is not that of the search"
 
 # %% [markdown]
 # So the search returns one draw from the policy, and calls it the improved policy. *There is no improvement.*
@@ -549,7 +567,9 @@ for count in (4, 8, 12, 20):
 
 # %%
 parent = search(bandit, [0], settings("parent"), np.random.default_rng(27))
-assert np.array_equal(lowest.actions, parent.actions)
+assert np.array_equal(lowest.actions, parent.actions), (
+    "the same seed should draw the same candidates"
+)
 line = np.linspace(-1.05, 1.05, 300)
 density = [NormalDist(-0.3, 0.4).pdf(a) for a in line]
 
@@ -584,7 +604,7 @@ for ax, result, name in zip(axes, (lowest, parent), ("lowest", "parent"), strict
 print(f"the policy itself: reward {bandit.initial([0])[2][0]:.3f}, best possible 1")
 axes[0].legend(fontsize=8, loc="upper left")
 plt.show()
-assert (parent.visits[0] > 0).sum() > 15
+assert (parent.visits[0] > 0).sum() > 15, "with `parent` nearly all candidates should be tried"
 
 # %% [markdown]
 # On the right every candidate was tried, and those near the best action were tried again. That is
@@ -652,18 +672,36 @@ print("visits of the candidates:", sum(edge.visits for edge in root.edges),
 first = search(bandit, [0], config, np.random.default_rng(27), record=True)
 before = prefix(first.tree, make_settings(config, SAMPLED_GAUSSIAN, 20, first=20), 0)
 library = before.edges[0, 0]
-assert np.array_equal(first.actions, lowest.actions)  # the same seed, the same candidates
-assert first.tree.first == 20 and first.tree.nodes.shape[1] == 1 + 20 + 32
-assert library["child"].tolist() == [edge.child.index for edge in root.edges] == list(range(1, 21))
-assert np.allclose(library["reward"], [edge.reward for edge in root.edges], rtol=1e-12, atol=0)
-assert library["value"].tolist() == [edge.child.value for edge in root.edges]
-assert library["visits"].sum() == sum(edge.visits for edge in root.edges) == 0
-assert np.allclose(before.bounds[0], bounds, rtol=1e-12, atol=0)
+assert np.array_equal(first.actions, lowest.actions), (
+    "the same seed should draw the same candidates, with first evaluations too"
+)
+assert first.tree.first == 20 and first.tree.nodes.shape[1] == 1 + 20 + 32, (
+    "there should be a node for the root, for 20 candidates and for 32 simulations"
+)
+assert (
+    library["child"].tolist() == [edge.child.index for edge in root.edges] == list(range(1, 21))
+), "each candidate should have its node before the first simulation"
+assert np.allclose(library["reward"], [edge.reward for edge in root.edges], rtol=1e-12, atol=0), (
+    "our first rewards are not the library's"
+)
+assert library["value"].tolist() == [edge.child.value for edge in root.edges], (
+    "our first values are not the library's"
+)
+assert library["visits"].sum() == sum(edge.visits for edge in root.edges) == 0, (
+    "a first evaluation is no visit"
+)
+assert np.allclose(before.bounds[0], bounds, rtol=1e-12, atol=0), (
+    "the range should hold the values of all candidates from the start"
+)
 
 for index in range(21, 53):
     simulate(bandit, root, normals, config, bounds, index)
-assert [edge.visits for edge in root.edges] == list(first.visits[0])
-assert math.isclose(root.value, first.value[0], rel_tol=1e-12)
+assert [edge.visits for edge in root.edges] == list(first.visits[0]), (
+    "our visits after first evaluations are not the library's"
+)
+assert math.isclose(root.value, first.value[0], rel_tol=1e-12), (
+    "our root value after first evaluations is not the library's"
+)
 print("visits without:", *lowest.visits[0])
 print("visits with   :", *first.visits[0], "  (ours and the library's)")
 
@@ -679,7 +717,7 @@ for ax, (name, result) in zip(axes, panels, strict=True):
 axes[0].legend(fontsize=8, loc="upper left")
 plt.show()
 same = search(bandit, [0], settings("parent", first=True), np.random.default_rng(27))
-assert np.array_equal(same.visits, first.visits)
+assert np.array_equal(same.visits, first.visits), "evaluated first, `parent` and `lowest` should visit alike"
 
 # %% [markdown]
 # The same candidates, the same seed, the same rule for the unvisited. Without, the first candidate was compared with
@@ -715,8 +753,10 @@ for mode, simulations, is_first in (("lowest", 32, False), ("lowest", 52, False)
     evaluations = simulations + 20 * is_first
     print(f"{name:18} {evaluations:12} {row[3]:15.1f} {row[0]:19.3f} {row[1]:14.3f}")
 ours = spent["first evaluations", 32]
-assert ours[0] > max(spent[name, 52][0] for name in ("lowest", "parent")) + 0.05
-assert spent["lowest", 52][3] < 2 < ours[3]
+assert ours[0] > max(spent[name, 52][0] for name in ("lowest", "parent")) + 0.05, (
+    "first evaluations should be worth more than 20 simulations more"
+)
+assert spent["lowest", 52][3] < 2 < ours[3], "`lowest` should hardly look beyond one candidate"
 
 # %% [markdown]
 # With the same number of evaluations the first evaluations are ahead. They are on wherever actions are sampled
@@ -759,17 +799,27 @@ plt.show()
 for way in WAYS:
     print(f"{TITLES[way]:17}: K = 20, 32 simulations, by visits {table[way, 20][3, 0]:.3f}, "
           f"most visited {table[way, 20][3, 1]:.3f}")
-assert table["parent", 20][3, 1] > table["lowest", 20][3, 1] + 0.1
-assert table["first", 20][3, 0] > table["parent", 20][3, 0] + 0.1
+assert table["parent", 20][3, 1] > table["lowest", 20][3, 1] + 0.1, (
+    "`parent` should find better actions than `lowest`"
+)
+assert table["first", 20][3, 0] > table["parent", 20][3, 0] + 0.1, (
+    "first evaluations should find better actions than `parent`"
+)
 if not FAST:
     gain = table["parent", 20][3] - bandit.initial([0])[2][0]
-    assert gain[0] < gain[1] / 2
-    assert table["parent", 20][-1, 0] > table["parent", 3][-1, 0]  # more candidates, higher ceiling
-    assert table["parent", 3][1, 0] > table["parent", 50][1, 0]  # but they want simulations
+    assert gain[0] < gain[1] / 2, "a draw by the visits should gain less than half as much"
+    assert table["parent", 20][-1, 0] > table["parent", 3][-1, 0], (
+        "more candidates should have a higher ceiling"
+    )
+    assert table["parent", 3][1, 0] > table["parent", 50][1, 0], (
+        "many candidates should want more simulations than eight"
+    )
     for count in (20, 50):  # first evaluations: 4 simulations suffice, and more spread the visits
         drawn, most_visited, ceiling, _ = table["first", count].T
-        assert np.all(ceiling - most_visited < 0.01)
-        assert drawn[0] > drawn[-1]
+        assert np.all(ceiling - most_visited < 0.01), (
+            "the most visited action should be nearly the best candidate"
+        )
+        assert drawn[0] > drawn[-1], "more simulations should spread the visits"
 
 # %% [markdown]
 # Without first evaluations two limits pull against each other. The *ceiling* is the best candidate: with $K = 3$ it is
@@ -855,9 +905,13 @@ most_visited = result.actions[0, result.visits[0].argmax(), 0]
 print(f"most visited first action: {most_visited:.2f}")
 for name, means in curves.items():
     print(f"{name:26}", *(f"{mean:.2f}" for mean in means))
-assert curves["K = 20, first evaluations"][-1] < clipped_mean - 0.15
-assert min(curves["K = 20, without, lowest"]) > clipped_mean
-assert abs(most_visited - 0.2) < abs(most_visited - 0.6)
+assert curves["K = 20, first evaluations"][-1] < clipped_mean - 0.15, (
+    "first evaluations should move the mean towards 0.2, 0.15 below the policy's"
+)
+assert min(curves["K = 20, without, lowest"]) > clipped_mean, "without, it should go the wrong way"
+assert abs(most_visited - 0.2) < abs(most_visited - 0.6), (
+    "the most visited action should be nearer to 0.2 than to 0.6, where the policy is"
+)
 
 # %% [markdown]
 # The policy was perfect for the first reward; the search moves it towards 0.2, because the value of the second step
@@ -905,14 +959,18 @@ for i in (0, 1):  # differences instead of derivatives
     shift = 1e-6 * np.eye(2)[i]
     difference = policy_loss(*(start - shift), actions, weights)
     difference -= policy_loss(*(start + shift), actions, weights)
-    assert math.isclose(difference / 2e-6, step[i], rel_tol=1e-6, abs_tol=1e-8)
+    assert math.isclose(difference / 2e-6, step[i], rel_tol=1e-6, abs_tol=1e-8), (
+        "the gradient by hand is not the slope of the loss"
+    )
 after = start + 0.05 * step
 print(f"mean  {start[0]:.3f} -> {after[0]:.3f}   (best action {BEST})")
 print(f"scale {math.exp(start[1]):.3f} -> {math.exp(after[1]):.3f}")
 print(f"loss  {policy_loss(*start, actions, weights):.4f} -> "
       f"{policy_loss(*after, actions, weights):.4f}")
-assert after[0] > start[0]
-assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weights)
+assert after[0] > start[0], "a step should move the mean towards the visited actions"
+assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weights), (
+    "a step along the gradient should lower the loss"
+)
 
 # %% [markdown]
 # The library's loss is the same number, and TensorFlow finds the same gradient. (Its network puts out not the
@@ -938,8 +996,12 @@ with tf.GradientTape() as tape:
 slopes = -tape.gradient(loss, outputs).numpy()[0, 0]
 sigmoid = 1 / (1 + math.exp(-(raw + 0.5413)))  # the slope of softplus
 print(f"loss: ours {policy_loss(*start, actions, weights):.5f}, library {float(loss[0, 0]):.5f}")
-assert math.isclose(float(loss[0, 0]), policy_loss(*start, actions, weights), rel_tol=1e-5)
-assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4)
+assert math.isclose(float(loss[0, 0]), policy_loss(*start, actions, weights), rel_tol=1e-5), (
+    "our loss is not the library's"
+)
+assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4), (
+    "our gradient is not the library's"
+)
 
 # %% [markdown]
 # ## 10. The circle closed, in small
@@ -992,10 +1054,18 @@ axes[1].minorticks_off()
 axes[1].legend(loc="lower left")
 plt.show()
 if not FAST:
-    assert np.all(np.abs(ends["parent"][0] - BEST) < 0.1)
-    assert np.all(np.abs(ends["first"][0] - BEST) < 0.1)
-    assert np.abs(ends["lowest"][0] - BEST).max() > 0.3
-    assert ends["lowest"][1].max() < 0.1  # no longer able to find anything better
+    assert np.all(np.abs(ends["parent"][0] - BEST) < 0.1), (
+        "with `parent` every run should come within 0.1 of the best action"
+    )
+    assert np.all(np.abs(ends["first"][0] - BEST) < 0.1), (
+        "with first evaluations every run should come within 0.1 of the best action"
+    )
+    assert np.abs(ends["lowest"][0] - BEST).max() > 0.3, (
+        "with `lowest` some run should stay far away"
+    )
+    assert ends["lowest"][1].max() < 0.1, (
+        "with `lowest` the scale should have shrunk to nothing: no way back"
+    )
 
 # %% [markdown]
 # With `parent` all eight end at the best action, and with first evaluations too. With `lowest` alone each agent is
@@ -1034,24 +1104,149 @@ if not FAST:
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/05_sampled_actions.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("05.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/05_sampled_actions.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. How many candidates?
 #
-# 1. **How many candidates?** $K$ draws from a categorical policy have fewer than $K$ distinct actions.
-#    Derive the expected number for given $\beta$ and $K$. Check it with searches of the library on the
-#    41 actions of section 2, for temperatures 1 and 5 and $K = 20$.
-# 2. **The price of temperature.** Show that $\mathbb E_\beta[(\pi/\beta)^2] = (\tau/\sqrt{2\tau - 1})^D$ for a Gaussian.
-#    Of $K = 20$ draws, how many *effective* ones, $K / \mathbb E_\beta[(\pi/\beta)^2]$, are left with $\tau = 2$ in
-#    1, 6 and 21 dimensions? What happens at $\tau = 1/2$?
-# 3. **Find the bug.** Someone clips first, computes $n$ back from the clipped action and puts that into the ratio.
-#    Derive the mean prior of the action 1 for mean 0.7, scale 0.5, $\tau = 4$, and compare with the
-#    right one. For which $\tau$ does the bug not show?
-# 4. **Costs instead of rewards.** Subtract 1 from the reward (and the value) of `OneStep`, so that the best action
-#    pays 0 and all others less. How many candidates does a search with `lowest` and without first evaluations try
-#    now, and why does a mere constant matter? And with `parent`? And with first evaluations?
-# 5. **Does noise help?** Switch on the root noise of the library's default (fraction 0.25, alpha 0.25) in the
-#    bandit of section 6 with `lowest` and without first evaluations. How many of 20 candidates are tried in 32
-#    simulations, and how good is the most visited action compared with `parent`, and with first evaluations, without
-#    noise?
-# 6. **Higher dimensions.** Search `OneStep` with mean $-0.3$ and scale 0.4 in $D = 1, 4, 16$ dimensions with
-#    20 candidates, 64 simulations and first evaluations. How much of the way from the policy's reward to 1 does
-#    the most visited action make? Would more simulations help?
+# $K$ draws from a categorical policy have fewer than $K$ distinct actions. Derive the expected number
+# for given $\beta$ and $K$, and check it with searches of the library on the 41 actions of section 2,
+# for temperatures 1 and 5 and $K = 20$.
+
+
+# %%
+def expected_candidates(beta, count):
+    """How many distinct actions `count` draws from a categorical proposal have, on average.
+
+    beta [A]: probabilities -> a number
+
+    >>> expected_candidates(np.array([0.5, 0.5]), 2)
+    1.5
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_1(expected_candidates)
+check.solution("05.1")
+
+# %% [markdown]
+# ### 2. The price of temperature
+#
+# Show that $\mathbb E_\beta[(p/\beta)^2] = (\tau/\sqrt{2\tau - 1})^D$ for a Gaussian policy $p$. Of
+# $K = 20$ draws, how many *effective* ones, $K / \mathbb E_\beta[(p/\beta)^2]$, are left with $\tau =
+# 2$ in 1, 6 and 21 dimensions? What happens at $\tau = 1/2$?
+
+
+# %%
+def effective_draws(count, temperature, dimensions):
+    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(pi /
+    beta)^2].
+
+    E[(pi / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
+    1/2 and below it is infinite, and no draw is left.
+
+    >>> effective_draws(20, 1.0, 6)
+    20.0
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_2(effective_draws)
+check.solution("05.2")
+
+# %% [markdown]
+# ### 3. Find the bug
+#
+# Someone clips first, computes $n$ back from the clipped action and puts that into the ratio. Derive
+# the mean prior of the action 1 for mean 0.7, scale 0.5, $\tau = 4$, and compare with the right one.
+# For which $\tau$ does the bug not show?
+
+
+# %%
+def priors_of_the_bound(mean, scale, temperature):
+    """The mean prior of the action 1, to which all draws above it are clipped: (with the bug, as
+    it is right).
+
+    Draws are mean + sqrt(temperature) * scale * n; the ratio of a draw is sqrt(temperature) *
+    exp(n^2 (1 - temperature) / 2). The bug computes n back from the clipped action, so that every
+    clipped draw gets the ratio of the bound.
+
+    >>> [round(prior, 3) for prior in priors_of_the_bound(0.7, 0.5, 1.0)]
+    [0.274, 0.274]
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_3(priors_of_the_bound)
+check.solution("05.3")
+
+# %% [markdown]
+# ### 4. Costs instead of rewards
+#
+# Subtract 1 from the reward (and the value) of `OneStep`, so that the best action pays 0 and all
+# others less. How many candidates does a search with `lowest` and without first evaluations try now,
+# and why does a mere constant matter? And with `parent`? And with first evaluations?
+
+
+# %%
+def candidates_tried(constant, unvisited_value, first_evaluations):
+    """How many of 20 candidates a search of 32 simulations visits, on average over 200 positions
+    or more.
+
+    The bandit is OneStep([-0.3], [0.4]) with `constant` added to its reward and to its value;
+    discount 1, no noise. unvisited_value "lowest" or "parent", first_evaluations True or False ->
+    a number, of which the first digit after the point may differ.
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_4(candidates_tried)
+check.solution("05.4")
+
+# %% [markdown]
+# ### 5. Does noise help?
+#
+# Switch on the root noise of the library's default (fraction 0.25, alpha 0.25) in the bandit of
+# section 6 with `lowest` and without first evaluations. How many of 20 candidates are tried in 32
+# simulations, and how good is the most visited action compared with `parent`, and with first
+# evaluations, without noise?
+
+
+# %%
+def tried_and_reward(unvisited_value, first_evaluations, noise):
+    """Does noise help? The same bandit with constant 0 and root noise of this fraction (alpha
+    0.25).
+
+    -> (candidates visited, reward of the most visited action), means over 200 positions or more
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_5(tried_and_reward)
+check.solution("05.5")
+
+# %% [markdown]
+# ### 6. Higher dimensions
+#
+# Search `OneStep` with mean $-0.3$ and scale 0.4 in $D = 1, 4, 16$ dimensions with 20 candidates, 64
+# simulations and first evaluations. How much of the way from the policy's reward to 1 does the most
+# visited action make? Would more simulations help?
+
+
+# %%
+def share_of_the_way(dimensions, simulations):
+    """How much of the way from the policy's mean reward to 1 does the most visited action make?
+
+    OneStep with mean -0.3 and scale 0.4 in so many dimensions, 20 candidates, first evaluations, no
+    noise, 50 positions or more. The policy's mean reward is the bandit's own value.
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_6(share_of_the_way)
+check.solution("05.6")
