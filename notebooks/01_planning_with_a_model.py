@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 01. Planning with a model
 #
+# [the course](README.md) · [02 Networks](02_networks.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: network, search](pictures/circle_01.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | a world of five states, its values (by hand, by a linear system, by value iteration), lookahead of n steps, and a first tree search |
 # | **Lives in** | `mzu/networks/model.py` (`TabularModel`) and `mzu/search/search.py` (`search`, `visit_distribution`); the search to read is `mzu/search/reference.py` |
-# | **Takes** | under a minute on two cores, of which the first search on a machine compiles for some ten seconds |
+# | **Takes** | under a minute to run on two cores, of which the first search on a machine compiles for some ten seconds; plan two hours to work through, one more for the exercises |
 # | **You need** | Python with NumPy, sums of geometric series, systems of linear equations; no reinforcement learning |
 #
 # MuZero Unplugged rests on one claim, made at the start of the paper's section "Reanalyse":
@@ -31,9 +35,9 @@ FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.config import SearchConfig
-from mzu.networks.model import TabularModel
-from mzu.search.search import search, visit_distribution
+from mzu import SearchConfig, TabularModel, search
+from mzu.plots import trees, worlds
+from mzu.search.search import visit_distribution
 
 plt.style.use("tableau-colorblind10")
 np.set_printoptions(precision=2, suppress=True)
@@ -66,42 +70,12 @@ for s, name in enumerate(STATES):
         print(f"{name:8} {a} {ACTIONS[s][a]:6} -> {target:8} pays {REWARD[s, a]:4}")
 
 # %%
-PLACE = {HOME: (0, 0), PATH: (2.6, 0), FORK: (5.2, 0), SWAMP: (7.8, -1.7), ORCHARD: (7.8, 1.7)}
-BEND = {(PATH, 0): 0.5, (SWAMP, 1): -0.33, (ORCHARD, 1): 0.33}  # of an arrow; others are straight
-LABEL = {  # where an arrow's text stands
-    (HOME, 0): (-0.1, 1.4), (HOME, 1): (1.3, -0.25), (PATH, 0): (1.3, 0.37), (PATH, 1): (3.9, 0.25),
-    (FORK, 0): (5.9, 1.2), (FORK, 1): (5.8, -1.2), (SWAMP, 0): (9.6, -1.7),
-    (SWAMP, 1): (3.3, -2.55), (ORCHARD, 0): (9.6, 1.7), (ORCHARD, 1): (3.3, 2.55),
-}
-
-
-def draw_arrow(ax, s, a, width):
-    """The arrow of action a in state s: action 0 solid and blue, action 1 dashed and orange."""
-    place, target = np.array(PLACE[s]), NEXT_STATE[s, a]
-    if target == s:  # a loop: upwards at home, to the right elsewhere
-        side, across, bend = ([0, 1], [1, 0], -1.6) if s == HOME else ([1, 0], [0, 1], 1.6)
-        start = place + 0.45 * np.array(side) - 0.3 * np.array(across)
-        end, gap = start + 0.6 * np.array(across), 4
-    else:
-        start, end, bend, gap = place, PLACE[target], BEND.get((s, a), 0), 21
-    look = {"color": f"C{a}", "linestyle": "-" if a == 0 else "--", "linewidth": width}
-    shape = {"arrowstyle": "-|>", "mutation_scale": 15, "shrinkA": gap, "shrinkB": gap}
-    curve = f"arc3,rad={bend}"
-    ax.annotate("", end, start, arrowprops={**look, **shape, "connectionstyle": curve})
-
-
 def draw_world(ax, title, policy=None):
     """The world as a graph, with names and rewards, or with the probabilities policy [S, A]."""
-    for s, (x, y) in PLACE.items():
-        ax.scatter(x, y, s=1500, color="white", edgecolor="black")
-        ax.text(x, y, STATES[s], ha="center", va="center", fontsize=9)
-        for a in (0, 1):
-            draw_arrow(ax, s, a, 1.6 if policy is None else 0.3 + 4 * policy[s, a])
-            text = f"{ACTIONS[s][a]}, {REWARD[s, a]:g}" if policy is None else f"{policy[s, a]:.2f}"
-            ax.text(*LABEL[s, a], text, ha="center", va="center", fontsize=9,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.8})
-    ax.set(xlim=(-1.2, 10.3), ylim=(-2.9, 2.9), title=title)
-    ax.axis("off")
+    texts = [[f"{ACTIONS[s][a]}, {REWARD[s, a]:g}" if policy is None else f"{policy[s, a]:.2f}"
+              for a in (0, 1)] for s in range(5)]
+    widths = 1.6 if policy is None else 0.3 + 4 * policy
+    worlds.draw_five_states(ax, title, STATES, NEXT_STATE, texts, widths)
 
 
 figure, ax = plt.subplots(figsize=(9, 4.6))
@@ -111,21 +85,23 @@ plt.show()
 # %% [markdown]
 # ## 2. What a policy is worth
 #
-# A *policy* $\pi(a \mid s)$ says how likely each action is in each state. Its *value* $v_\pi(s)$ is
+# A *policy* $p(a \mid s)$ says how likely each action is in each state. Its *value* $v_p(s)$ is
 # the expected sum of rewards from $s$ on, where a reward $k$ steps away counts $\gamma^k$:
 #
-# $$v_\pi(s_0) = \mathbb E_\pi\Big[\sum_{k \ge 0} \gamma^k u_{k+1}\Big], \qquad \gamma = 0.9.$$
+# $$v_p(s_0) = \mathbb E_p\Big[\sum_{k \ge 0} \gamma^k u_{k+1}\Big], \qquad \gamma = 0.9.$$
 #
 # ($u_{k+1}$ is the reward that follows the action at step $k$, as in the paper.) Whoever rests for
 # ever collects $0.5 + 0.9 \cdot 0.5 + \dots = 0.5 / (1 - 0.9) = 5$. For anything less simple, split
 # off the first step. What comes after it is the same problem from the next state, so
 #
-# $$v_\pi(s) = \sum_a \pi(a \mid s)\,\big(u(s, a) + \gamma\, v_\pi(s')\big),$$
+# $$v_p(s) = \sum_a p(a \mid s)\,\big(u(s, a) + \gamma\, v_p(s')\big),$$
 #
 # with $s'$ the state that $a$ leads to. This is *Bellman's equation*. For five states it is five
-# linear equations in five unknowns: $v = u_\pi + \gamma P_\pi v$, where $u_\pi$ is the expected
-# reward in each state and $P_\pi[s, s']$ the probability of going from $s$ to $s'$. So no
-# estimating is needed: $v_\pi = (I - \gamma P_\pi)^{-1} u_\pi$.
+# linear equations in five unknowns: $v = u_p + \gamma P_p v$, where $u_p$ is the expected
+# reward in each state and $P_p[s, s']$ the probability of going from $s$ to $s'$. So no
+# estimating is needed: $v_p = (I - \gamma P_p)^{-1} u_p$.
+#
+# (Books write $\pi$ for any policy. Here $p$ is a policy, and $\pi$ is kept for what a search makes of it.)
 
 
 # %%
@@ -221,7 +197,7 @@ assert np.isclose(BEST[HOME], 0.9**3 * 12 / (1 - 0.9**4), atol=1e-6), (
     "the circle home, path, fork, orchard should pay 12 every four steps, three steps away"
 )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7, 4))
 for s, marker in enumerate("osv^D"):
     ax.plot([value[s] for value in sweeps[:41]], marker=marker, markevery=4, label=STATES[s])
@@ -255,7 +231,7 @@ print(f"largest error of the value: {np.abs(VALUE - BEST).max():.2f}")
 # the action with the largest $q(s, a) = u(s, a) + \gamma v(s')$.
 #
 # **Policy improvement.** Suppose first that $v$ is exact for the policy, $v = v_p$. Then the greedy
-# policy $\pi'$ is at least as good as $p$ *in every state*. The proof is two lines: the maximum over
+# policy $p'$ is at least as good as $p$ *in every state*. The proof is two lines: the maximum over
 # $a$ is at least the mean under $p$, so $\max_a q(s, a) \ge v_p(s)$: taking the greedy action
 # once and following $p$ afterwards does not hurt. Use the same at the next state, and the next:
 # being greedy for ever does not hurt either.
@@ -538,40 +514,13 @@ for state in range(5):
 # And this is what the tree at the fork looks like after twelve simulations. It is not the full tree
 # of section 6: it is deep where the score was high.
 
-
-# %%
-def width(node):
-    """How many nodes wide the tree below a node is."""
-    return max(1, sum(width(child) for child in node.children if child))
-
-
-def draw_tree(ax, node, left=0.0, depth=0):
-    """A row per step of lookahead; edges are as thick as their visits. Returns the node's x."""
-    places = []
-    for a, child in enumerate(node.children):
-        if child:
-            places.append((a, draw_tree(ax, child, left, depth + 1)))
-            left += width(child)
-    x = np.mean([place for _, place in places]) if places else left
-    for a, place in places:
-        visits = node.edge_visits[a]
-        ax.plot([x, place], [-depth, -depth - 1], "-" if a == 0 else "--", color=f"C{a}",
-                linewidth=0.6 + 0.5 * visits, zorder=1)
-        ax.text(0.45 * x + 0.55 * place, -depth - 0.55, f"{ACTIONS[node.state][a]} {visits}",
-                fontsize=8, ha="center", va="center",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-    ax.text(x, -depth, f"{STATES[node.state]}\n{node.value:.1f}", fontsize=8, ha="center",
-            va="center", bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": "black"})
-    return x
-
-
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 ours = TreeSearch(model, FORK)
 for _ in range(12):
     ours.simulate()
 figure, ax = plt.subplots(figsize=(9, 5.5))
-draw_tree(ax, ours.root)
+trees.draw_small_tree(ax, ours.root, STATES, ACTIONS)
 ax.set(title="Twelve simulations from the fork: mean values at nodes, visits at edges")
-ax.axis("off")
 plt.show()
 
 # %% [markdown]
@@ -603,7 +552,7 @@ believed = np.array([result.value for result in results])
 for n, value, nu in zip(counts, by_visits, believed, strict=True):
     print(f"{n:4} simulations: the policy's true value {value}, the search's estimate {nu}")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4), sharey=True)
 for ax, s in ((left, HOME), (right, FORK)):
     ax.semilogx(counts, by_visits[:, s], "o-", base=2, label=r"acting by the visits $\pi$")
@@ -623,8 +572,10 @@ plt.show()
 #   believe the wrong value behind it: a one-step lookahead that is not even complete.
 # * **From 16 simulations on, $\pi$ is better than $p$ in every state,** and keeps getting better.
 #   The policy did not know the way to the orchard and the value thought little of it; the model knew.
-# * $\nu$ is *cautious*: it is a mean over all simulations, also those that only explored, and below
-#   the leaves it trusts the low values of the agent. It rises more slowly than the policy's true value.
+# * $\nu$ *lags behind*. It is a mean over all simulations, also those that only explored, and at the leaves
+#   it repeats what the agent believes. With one simulation it says 8.55 of the fork, for a policy that is
+#   worth $-7$; with 2048 it says 18.8 of home, for a policy that is worth 23.9. Too high where the agent's
+#   values are too high and the search is short, too low when the policy has run ahead of the values.
 
 # %%
 assert by_visits[counts.index(2), FORK] < policy_value(PRIOR)[FORK], (
@@ -634,7 +585,9 @@ enough = by_visits[counts.index(16):]
 assert np.all(enough[0] > policy_value(PRIOR)) and np.all(np.diff(enough, axis=0) > 0), (
     "from 16 simulations on, the visits should be a better policy in every state, and ever better"
 )
+assert believed[0, FORK] > by_visits[0, FORK] + 10, "one simulation should believe the swamp"
 if not FAST:
+    assert np.all(believed[-1] < by_visits[-1]), "in a long search nu should be behind the policy"
     assert np.allclose(most_visited[-1], BEST), (
         "the most visited action of a long search should be the best one in every state"
     )
@@ -755,7 +708,7 @@ plt.show()
 # be learned there, which limits the improvement. We search with three models and compute what the
 # policies are worth in the *true* world.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 wrong_arrow = NEXT_STATE.copy()
 wrong_arrow[FORK, 1] = ORCHARD
 models = {

@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 02. Networks
 #
+# ← [01 Planning with a model](01_planning_with_a_model.ipynb) · [the course](README.md) · [03 Search](03_search.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: network](pictures/circle_02.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | representation $h$, dynamics $g$ and prediction $f$ in Keras; numbers as distributions; the unrolled loss; a model that is learned from random play |
@@ -80,7 +84,7 @@ assert np.isclose(BEST[HOME], 20 * 0.9**5 / (1 - 0.9**7)), (
     "another"
 )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(4.6, 4))
 image = ax.imshow(BEST.reshape(SIDE, SIDE), cmap="cividis")
 names = {HOME: "home", CHEESE: "cheese", **dict.fromkeys(PONDS, "pond")}
@@ -254,7 +258,7 @@ assert np.allclose(gradient, softmax(logits) - targets, atol=1e-5), (
     "the gradient of the cross-entropy is softmax(logits) - targets"
 )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.6))
 x = np.linspace(-60, 60, 400)
 left.plot(x, squash(x), label="h(x)")

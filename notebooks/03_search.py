@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 03. Search
 #
+# ← [02 Networks](02_networks.ipynb) · [the course](README.md) · [04 Reanalyse](04_reanalyse.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: search](pictures/circle_03.svg)
+#
 # MuZero's improvement operator is a Monte Carlo Tree Search (MCTS) through its own model. You build it
 # three times: as plain Python objects, as flat arrays for a whole batch, and compiled by Numba. All
 # three grow the same tree, node by node, and so does the library.
@@ -31,26 +35,17 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
-import numba
 import numpy as np
 
-from mzu.bench.timing import best_times
-from mzu.config import SearchConfig
-from mzu.networks.compiled.forward_pass import CompiledModel
-from mzu.networks.model import TabularModel
-from mzu.networks.compiled.weights import random_weights
+from mzu import SearchConfig, TabularModel, search
+from mzu.explain.notebook import walk_search
+from mzu.plots.trees import draw_tree
 from mzu.search import reference
-from mzu.search.history import prefix
-from mzu.search.kernels import ALL_ACTIONS
-from mzu.search.search import make_settings, search
-from mzu.search.tree import EDGE as LIBRARY_EDGE
-from mzu.search.tree import NODE as LIBRARY_NODE
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -129,7 +124,7 @@ assert visits[-1].argmax() == 2, (
     f"visits {visits[-1]}: in the end the value should win over the prior"
 )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 LINES, COLOURS = ["-", "--", ":"], ["C0", "C1", "C3"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), width_ratios=[1, 1.3])
 for a, (line, colour) in enumerate(zip(LINES, COLOURS, strict=True)):
@@ -355,6 +350,18 @@ def backup(path, bounds, discount):
         node.visits += 1
 
 
+# A path of two steps by hand, with rewards 2 and -1 and a leaf of value 9: on the way up 9 becomes
+# -1 + 0.9 * 9 = 7.1, and that becomes 2 + 0.9 * 7.1 = 8.39. (Both nodes had the value 0.)
+leaf = Node(2, None, 9.0, 9.0, [])
+below = Node(1, None, 0.0, 0.0, [Edge(0, 1.0, reward=-1.0, child=leaf)])
+above = Node(0, None, 0.0, 0.0, [Edge(0, 1.0, reward=2.0, child=below)])
+backup([(above, above.edges[0]), (below, below.edges[0])], [math.inf, -math.inf], 0.9)
+received = [2 * above.value, 2 * below.value]
+assert np.allclose(received, [8.39, 7.1]), (
+    f"the two nodes received {received}, not 8.39 and 7.1: start at the leaf, the last edge first; "
+    "from the root down, the root sees one reward and one discount only"
+)
+
 backup(path, bounds, 0.9)
 # G = 0.1 + 0.9 * 0. The root's mean is over its own 0 and this 0.1.
 assert root.visits == 2 and math.isclose(root.value, 0.05), (
@@ -530,7 +537,7 @@ assert pays["min-max normalised", 1] == root_visits(
     reference.search(three_actions(1), np.array([0]), quiet, np.random.default_rng(0))[0]
 ), "our normalised search is not the library's"
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for axis, name in zip(axes, ["as they are", "min-max normalised"], strict=True):
     for place, (scale, hatch) in enumerate([(1, ""), (100, "//")]):
@@ -559,49 +566,14 @@ plt.show()
 # value; the number at an edge is the action, its width the share of visits. A short dotted line is an
 # edge that was never taken.
 
-# %%
-def layout(node, positions, free, depth=0):
-    """Leaves side by side, parents above the middle of their children."""
-    children = [edge.child for edge in node.edges if edge.child]
-    for child in children:
-        layout(child, positions, free, depth + 1)
-    x = [positions[child.index][0] for child in children] or [next(free)]
-    positions[node.index] = ((x[0] + x[-1]) / 2, -depth)
-
-
-def draw(axis, node, positions, total, size):
-    x, y = positions[node.index]
-    for number, edge in enumerate(node.edges):
-        if edge.child is None:
-            side = 0.3 * (2 * number / (len(node.edges) - 1) - 1)
-            axis.plot([x, x + side], [y, y - 0.4], ":", color="grey", lw=1.2, zorder=1)
-        else:
-            below_x, below_y = positions[edge.child.index]
-            width = 1 + 6 * edge.visits / total
-            axis.plot([x, below_x], [y, below_y], color="#999999", lw=width, zorder=1)
-            box = {"fc": "white", "ec": "none", "pad": 0.8}
-            middle = ((x + below_x) / 2, (y + below_y) / 2)
-            axis.text(*middle, edge.action, fontsize=8, ha="center", va="center", bbox=box)
-            draw(axis, edge.child, positions, total, size)
-    colour = plt.cm.cividis(np.clip(node.value, 0, 1))
-    axis.scatter(x, y, size, color=colour, ec="black", zorder=2)
-    ink = "black" if node.value > 0.55 else "white"
-    axis.text(x, y, node.visits, ha="center", va="center", fontsize=8, color=ink, zorder=3)
-
-
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 snapshots = [1, 2, 3, 8, 16, 28]
 figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), height_ratios=[1, 2])
 for axis, simulations in zip(axes.flat, snapshots, strict=True):
     config = SearchConfig(num_simulations=simulations, discount=0.9, dirichlet_fraction=0.0)
     root = search_objects(crumb_world, 0, config)
-    positions = {}
-    leaves = itertools.count()
-    layout(root, positions, leaves)
-    width = next(leaves)
-    draw(axis, root, positions, simulations, size=280 if width < 8 else 150)
+    draw_tree(axis, root)
     axis.set_title(f"after simulation {simulations}, root value {root.value:.2f}", fontsize=11)
-    axis.set_xlim(-0.9, width - 0.1)
-    axis.axis("off")
 colours = plt.cm.ScalarMappable(plt.Normalize(0, 1), "cividis")
 figure.colorbar(colours, ax=axes, label="mean value of the node", shrink=0.6)
 plt.show()
@@ -612,6 +584,15 @@ plt.show()
 # reward belongs to the edge. After that almost everything goes there, and the tree grows downwards beyond
 # the end of the world, where there is nothing to find.
 #
+# The library keeps such a search with `record=True`. Move the slider: the tree after each simulation, both terms
+# of every score on its path, and what was backed up.
+
+# %%
+twelve = SearchConfig(num_simulations=12, discount=0.9, dirichlet_fraction=0.0)
+result = search(crumb_world, np.array([0]), twelve, np.random.default_rng(0), record=True)
+walk_search(result, discount=0.9)
+
+# %% [markdown]
 # ## 6. Two bugs that others shipped
 #
 # Both leave a search that runs, returns a proper distribution, and even finds treasures that are near.
@@ -716,7 +697,10 @@ assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1], (
 # reward three steps down. On the right the bug believes that a treasure in three steps is nearly as
 # good as one in the next.
 #
-# ## 7. The same search on flat arrays, for a batch
+# ## 7. The same search on flat arrays, for a batch (optional)
+#
+# *Sections 7 and 8 are about speed. Whoever wants the idea may go on with section 9; the cells below are folded and
+# run all the same.*
 #
 # Objects are slow in two ways. The interpreter looks up every attribute by its name, and the model is asked
 # about one edge at a time, while a network answers 32 questions in two or three times the time of one.
@@ -725,7 +709,10 @@ assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1], (
 # Node 0 is the root and simulation $n$ creates node $n$, in every tree of the batch. Nothing is ever
 # deleted. So a tree needs no pointers, only indices: `nodes[b, n]` and `edges[b, n, k]`, each a record.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+from mzu.search.tree import EDGE as LIBRARY_EDGE
+from mzu.search.tree import NODE as LIBRARY_NODE
+
 ROOT, NO_NODE = 0, -1
 NODE = np.dtype(
     [
@@ -774,7 +761,7 @@ assert new_tree(2, 51, 4).edges["prior"].shape == (2, 51, 4), (
 # The functions are those of section 3 with indices in place of references. `factor[n]` is $C(n)$ from a table:
 # every score needs it, and there are no more than $S + 1$ different ones in a search of $S$ simulations.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def best_candidate(node, edges, bounds, factor, discount):
     low, high = bounds[0], bounds[1]
     best, best_score = 0, -math.inf
@@ -802,7 +789,7 @@ def select_row(tree, b, factor, discount):
         n = child
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def expand_row(edges, logits):
     """Priors: softmax(logits)."""
     largest = max(logits)
@@ -836,7 +823,7 @@ def backup_row(tree, b, leaf, discount):
 # %% [markdown]
 # Two functions put rows together to a batch. Between them stands the model.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def select_batch(tree, factor, discount, parents, candidates):
     for b in range(parents.shape[0]):
         parents[b], candidates[b] = select_row(tree, b, factor, discount)
@@ -882,7 +869,7 @@ def search_arrays(
 # %% [markdown]
 # Equal to `mzu.search.search.search`, field by field, for a batch of different positions?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def same_arrays(mine, theirs):
     for name in NODE.names:
         np.testing.assert_allclose(mine.nodes[name], theirs.nodes[name], rtol=1e-12, atol=1e-12)
@@ -906,13 +893,15 @@ for b in positions:  # and equal to our own objects
 print(flat.nodes.size, "nodes and", flat.edges.size, "edges compared, all equal")
 
 # %% [markdown]
-# ## 8. Numba
+# ## 8. Numba (optional)
 #
 # The functions use numbers, loops and array elements, and nothing else. That is the part of Python that
 # Numba compiles to machine code. `register_jitable` says that compiled code may call a function (from
 # Python it stays what it was), `njit` compiles one that Python calls. Not one line of section 7 changes.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+import numba
+
 for function in (best_candidate, select_row, expand_row, backup_row):
     numba.extending.register_jitable(function)
 compiled = {"select_batch": numba.njit(select_batch), "add_nodes": numba.njit(add_nodes)}
@@ -932,7 +921,11 @@ for seed in range(1, 4):
 # calling it. `best_times` lets the contestants take turns and keeps the best time of each, because another
 # program may disturb any one of them. Times are of this machine; look at the ratios.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+from mzu.bench.timing import best_times
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
+
 BATCH = 8 if FAST else 32
 network = CompiledModel(random_weights(np.random.default_rng(0), observation_size=8, actions=4))
 observations = np.random.default_rng(1).normal(size=(BATCH, 8)).astype(np.float32)
@@ -953,7 +946,7 @@ assert np.array_equal(mine.edges["visits"], theirs.tree.edges["visits"]), (
     "our search with the network does not visit as the library's does"
 )
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 repetitions = 1 if FAST else 8
 times = {
     "tabular world": best_times(contestants(random_world(0), np.arange(BATCH) % 30), repetitions),
@@ -965,7 +958,7 @@ for name, found in times.items():
         ratio = found["objects"] / time
         print(f"  {stage:19s} {time:9.2f} ms   {ratio:8.1f} times as fast as objects")
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(11, 3), sharey=True)
 for axis, (name, found) in zip(axes, times.items(), strict=True):
     ratios = [found["objects"] / time for time in found.values()]
@@ -1261,6 +1254,10 @@ assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03, (
 #   (`mzu/search/history.py`). The two scores that we worked out by hand in section 3 are in it:
 
 # %%
+from mzu.search.history import prefix
+from mzu.search.kernels import ALL_ACTIONS
+from mzu.search.search import make_settings
+
 result = search(crumb_world, np.array([0]), quiet, np.random.default_rng(0), record=True)
 history = result.history
 scores = history.value_terms[0, :3, 0] + history.prior_terms[0, :3, 0]  # at the root

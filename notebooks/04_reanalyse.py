@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 04. Reanalyse
 #
+# ← [03 Search](03_search.ipynb) · [the course](README.md) · [05 Sampled actions](05_sampled_actions.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, games](pictures/circle_04.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | n-step returns with every kind of end; a stored game that is searched again and never leaves its track; the loop in which targets, tables and searches improve each other; the controller of the reanalyse fraction, and the buffers that stored games are drawn from |
@@ -36,7 +40,8 @@ import numpy as np
 
 import mzu.explain
 from mzu.explain import bugs, toy
-from mzu.search.search import search
+from mzu import search
+from mzu.plots.worlds import draw_episodes
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -106,21 +111,7 @@ for number, episode in enumerate(episodes):
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True,
                             width_ratios=[len(episode) + 3 for episode in episodes])
-for number, (ax, episode) in enumerate(zip(axes, episodes, strict=True)):
-    cells, steps = episode.observations[:, 0], np.arange(len(episode) + 1)
-    ax.plot(steps, cells, "o-")
-    for t, u in enumerate(episode.rewards):
-        ax.text(t + 0.5, (cells[t] + cells[t + 1]) / 2, f"{u:+.1f}", fontsize=8, ha="center",
-                va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
-    if episode.terminated:
-        ax.plot(steps[-1], cells[-1], "ks", markersize=10, label="terminal")
-    else:
-        ax.plot(steps[-1], cells[-1], "kx", markersize=11, markeredgewidth=2.5, label="cut off")
-    for border in range(4, len(episode), 4):
-        ax.axvline(border - 0.5, color="C1", linestyle="--")
-    ax.set(xlabel="step t", title=f"episode {number}", ylim=(-0.5, 7), xticks=steps[::2])
-    ax.legend(loc="lower right")
-axes[0].set(ylabel="cell")
+draw_episodes(axes, episodes, segment_length=4)
 figure.suptitle("The stored episodes, with rewards; dashed: where a segment ends")
 plt.show()
 
@@ -315,9 +306,10 @@ for at in ((0, 2), (0, 9), (0, 10), (1, 4), (1, 5)):
 #
 # $$\mathbb E[z_t] - v_\mu = (\gamma P_\mu)^n\,(v^- - v_\mu),$$
 #
-# so the **bias** dies out as $n$ grows. But each further reward brings its own chance with it, so
-# the **variance** grows. We check both with played games, once with a blank $v^-$ that says 0
-# everywhere, and once with a good one.
+# so the **bias** dies out in the end. (The largest error of all cells shrinks with every sweep; that of one
+# cell may grow at first.) But each further reward brings its own chance with it: the **spread** of $z$ goes
+# from that of one reward to that of a whole game's return, and may be larger on the way. We check both with
+# played games, once with a blank $v^-$ that says 0 everywhere, and once with a good one.
 
 
 # %%
@@ -374,9 +366,12 @@ plt.show()
 print({name: f"best n: {1 + errors.argmin()}" for name, errors in root_mean_square.items()})
 
 # %% [markdown]
-# On the left the bias is all there is at first: a blank table and one or two rewards know nothing
-# of the goal. The error falls only when the sums are long enough to reach it. On the right each
-# further reward adds more chance than knowledge, and the shortest sum is the best. So there is no
+# On the left the bias is most of the error at first: a blank table and one to three rewards know nothing
+# of the goal, and what they meet on the way makes it worse (0.67, then 0.75). The spread is largest
+# around $n = 8$, where about half of the games have reached the goal and the others still count as 0;
+# with longer sums nearly all have, and it sinks from 0.64 to 0.50, towards the 0.45 of a whole game's return. On
+# the right each further reward adds more chance than knowledge, the spread only grows, up to the same
+# 0.45, and the shortest sum is the best. So there is no
 # best $n$ as such: it depends on how good $v^-$ is, and $v^-$ gets better while one trains. $n$ is
 # a setting, 5 in the paper's Atari.
 #
@@ -716,6 +711,12 @@ mzu.explain(early, *POSITION).tree_picture()
 explanation.tree_picture()
 
 # %% [markdown]
+# Or step through today's search: the tree after each simulation, the scores that chose its path, the backup.
+
+# %%
+explanation.walk()
+
+# %% [markdown]
 # Both trees rest on the same model. The early one (above) walks left, towards the 1.9 that its network
 # promises in cell 0, and its one visit to the right sees a value of 0.2. Today's goes right twice,
 # meets the true reward of 1.9, and finds nothing behind the end: 5e-09 is what 24 halvings have left
@@ -737,12 +738,21 @@ assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not 
 )
 
 # %% [markdown]
+# All of it on one page: what `mzu explain RUN --html` writes for a run of your own, and `--serve` shows in a
+# browser. The arrow keys go through the simulations.
+
+# %%
+again.page()
+
+# %% [markdown]
 # "Stale target" is no bug here. It says what is the case: the replay was filled by an older
 # network. One more round of reanalyse and it is gone; what remains is the difference between two
 # searches with different noise.
 
 # %% [markdown]
-# ## 6. The reanalyse fraction
+# ## 6. The reanalyse fraction (optional)
+#
+# *How a fraction is held and where stored games are drawn from. Whoever wants the idea may go on with section 7.*
 #
 # A search of a stored position and a search of a fresh one are the same search, so both can be
 # mixed. The *reanalyse fraction* $f$ is the share of targets that come from stored games: 0 is a
@@ -766,7 +776,7 @@ assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not 
 #    it is: share / length against (1 - share) / length.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def chance_of_stored(fraction, places, stored_elsewhere, positions, games):
     """The probability of a stored game next; positions and games so far are [stored, fresh]."""
     stored_length, fresh_length = (max(positions[kind], 1) / max(games[kind], 1) for kind in (0, 1))
@@ -796,7 +806,7 @@ print("200 situations: the same probability")
 # A small simulation: 32 places, stored pieces of 1 to 15 positions, fresh games of 10 to 70,
 # fraction 0.8. The coin against the controller, both watched from the first search on.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 PLACES, FRACTION, SEARCHES = 32, 0.8, 200
 
 
@@ -854,7 +864,7 @@ print("coin, last  :", runs["coin"][:, -1])
 # has just drawn its first game. Then the long fresh games stay where they are while the short
 # stored ones end, and the share sinks towards the 0.44 that we have computed.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 assert np.all(np.abs(runs["controller"] - FRACTION) < 0.05), (
     "the controller should be within 0.05 of the fraction from the first search on"
 )
@@ -876,7 +886,7 @@ assert np.all(runs["coin"][:, -1] < 0.5), "a coin per game should end below one 
 #
 # Each is a rule about who must leave. Typed, for buffers that hold at most so many steps:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from mzu.episodes.episode import Episode
 from mzu.reanalyse.buffers import Demonstrations, HighestReturn, MostRecent
 
@@ -936,7 +946,7 @@ for name, buffer in buffers.items():
 # the piece that holds it. A draw by episode would search the positions of short episodes too often.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw(episodes, rng):
     """(number of the episode, start and stop of the piece)."""
     step = int(rng.integers(sum(map(len, episodes))))
@@ -1000,7 +1010,7 @@ plt.show()
 # **Never searching again.** A cache in front of the search looks like a clever saving: the position
 # was searched before. But then nothing is *re*analysed. In our loop of section 5:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 kept = networks[:1]
 for _ in range(ROUNDS):
     kept.append(learned(kept[-1], *by_cell(*found[0])))  # the targets of the first round, for ever
@@ -1058,6 +1068,19 @@ assert list(flags) == ["stored step"], (
 )
 
 # %% [markdown]
+# 16 positions, and yet the search of section 4 preferred another action at 7 only? Two reasons. This system
+# records an action that is *drawn* from the visits, as a fresh game does, so that also a less visited one comes
+# up. And a position is flagged if any of the two actions along which its targets are unrolled is
+# not the stored one. Counted once each, so many recorded actions are wrong:
+
+# %%
+stored_actions = np.concatenate([episode.actions for episode in episodes])
+patient = bugs.planted("new_action_recorded")
+batch = patient.replay.at(np.array(list(where.values())), np.random.default_rng(0))
+recorded = batch.actions[:, 0]
+print(f"{np.sum(recorded != stored_actions)} of {len(where)} recorded actions are not the stored ones")
+
+# %% [markdown]
 # Policy and value targets are fine, and no curve of theirs would show anything. It is the *model*
 # that learns nonsense. We learn it the simplest way: the reward of an action in a cell is the mean
 # of what the replay says.
@@ -1111,7 +1134,7 @@ assert np.abs(sick - REWARD)[seen].max() > 0.5, "with the bug some learned rewar
 #
 # * $z$ adds up true rewards and bootstraps from $v^-$; a terminal end adds nothing, a truncated one
 #   bootstraps earlier. Behind an end: zeros if it is terminal, masks if it is not.
-# * Longer sums trade bias for variance, and on other people's data they gain a bias of their own:
+# * Longer sums trade bias for spread, as long as $v^-$ is good, and on other people's data they gain a bias of their own:
 #   towards the player. $\nu$ does not ask who played, but believes the model.
 # * A stored game walks where the episode went, searches, records, and takes nothing.
 # * The same position gives better targets to a better network. That is all there is to Reanalyse,

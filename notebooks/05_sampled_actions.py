@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 05. Sampled actions
 #
+# ← [04 Reanalyse](04_reanalyse.ipynb) · [the course](README.md) · [06 Action injection](06_action_injection.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: search](pictures/circle_05.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | candidates drawn from a categorical and from a Gaussian policy, their priors, the first evaluations of the root's candidates, the policy target and its gradient by hand |
@@ -34,12 +38,12 @@ from statistics import NormalDist
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.config import SearchConfig
-from mzu.networks.model import GaussianPolicy, TabularModel
+from mzu import SearchConfig, TabularModel, search
+from mzu.networks.model import GaussianPolicy
 from mzu.search import reference
 from mzu.search.history import prefix
 from mzu.search.kernels import SAMPLED_GAUSSIAN
-from mzu.search.search import make_settings, search
+from mzu.search.search import make_settings
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -63,40 +67,40 @@ assert 3**21 > 10**10, "three values in 21 joints are more than ten thousand mil
 #
 # ## 2. Draw K actions, and weigh them
 #
-# Let $\pi(a)$ be the policy at a node (the network's $p$; Sampled MuZero calls it $\pi$, and so do
-# we in sections 2 to 4). We draw $K$ actions from a *proposal* $\beta$. The natural choice is $\beta = \pi$;
+# Let $p(a)$ be the policy at a node, the network's. (Sampled MuZero calls it $p$; here $p$ stays what a search
+# makes of it.) We draw $K$ actions from a *proposal* $\beta$. The natural choice is $\beta = p$;
 # a *temperature* $\tau > 1$ makes the proposal flatter, so that less likely actions are tried too:
 #
-# $$\beta(a) \;\propto\; \pi(a)^{1/\tau}.$$
+# $$\beta(a) \;\propto\; p(a)^{1/\tau}.$$
 #
 # The same action may be drawn several times. Write $\hat\beta(a) = m_a / K$ for the share of the draws
 # that fell on $a$: the empirical distribution.
 #
-# **Which prior?** Suppose the search had all actions. It would turn $\pi$ into a better policy
-# $\mathcal I \pi$. Many improvements, and roughly that of MCTS too, have the form
+# **Which prior?** Suppose the search had all actions. It would turn $p$ into a better policy
+# $\mathcal I p$. Many improvements, and roughly that of MCTS too, have the form
 #
-# $$\mathcal I\pi(a) = \frac{\pi(a)\, f(a)}{Z}, \qquad Z = \sum_a \pi(a) f(a),$$
+# $$\mathcal I p(a) = \frac{p(a)\, f(a)}{Z}, \qquad Z = \sum_a p(a) f(a),$$
 #
-# where $f(a)$ is large for good actions. What we use of $\mathcal I\pi$ are expectations,
-# $\mathbb E_{\mathcal I\pi}[X] = \frac1Z \sum_a \pi(a) f(a) X(a)$: the value, the gradient of a loss.
-# Both sums are expectations under $\pi$. Under *another* distribution they are the same with a weight:
+# where $f(a)$ is large for good actions. What we use of $\mathcal I p$ are expectations,
+# $\mathbb E_{\mathcal I p}[X] = \frac1Z \sum_a p(a) f(a) X(a)$: the value, the gradient of a loss.
+# Both sums are expectations under $p$. Under *another* distribution they are the same with a weight:
 #
-# $$\sum_a \pi(a) f(a) X(a) = \sum_a \beta(a)\, \frac{\pi(a)}{\beta(a)} f(a) X(a)
-# = \mathbb E_{a\sim\beta}\Big[\tfrac{\pi(a)}{\beta(a)} f(a) X(a)\Big].$$
+# $$\sum_a p(a) f(a) X(a) = \sum_a \beta(a)\, \frac{p(a)}{\beta(a)} f(a) X(a)
+# = \mathbb E_{a\sim\beta}\Big[\tfrac{p(a)}{\beta(a)} f(a) X(a)\Big].$$
 #
 # That is *importance sampling*. Now replace the expectation by the mean of the $K$ draws, that is,
 # $\beta$ in front by $\hat\beta$. Its expectation is right for every $K$, because
 # $\mathbb E[\hat\beta(a)] = \beta(a)$:
 #
-# $$\sum_a \underbrace{\hat\beta(a)\,\frac{\pi(a)}{\beta(a)}}_{\hat\pi(a)} f(a) X(a)
-# \;\longrightarrow\; \sum_a \pi(a) f(a) X(a) \quad (K \to \infty),$$
+# $$\sum_a \underbrace{\hat\beta(a)\,\frac{p(a)}{\beta(a)}}_{\hat p(a)} f(a) X(a)
+# \;\longrightarrow\; \sum_a p(a) f(a) X(a) \quad (K \to \infty),$$
 #
 # and by the law of large numbers it gets there, with an error of order $1/\sqrt K$. The same holds for $Z$, so the
 # quotient converges as well. Read the left side again: it is *the same operator, applied to*
-# $\hat\pi = \pi\,\hat\beta / \beta$. So the search need not know that its actions were sampled. It gets
-# $\hat\pi$ as the prior, which is 0 for all that was not drawn, and works as ever.
+# $\hat p = p\,\hat\beta / \beta$. So the search need not know that its actions were sampled. It gets
+# $\hat p$ as the prior, which is 0 for all that was not drawn, and works as ever.
 #
-# For $\tau = 1$, $\pi/\beta = 1$ and the prior is $m_a/K$. The policy does not enter a second time: it
+# For $\tau = 1$, $p/\beta = 1$ and the prior is $m_a/K$. The policy does not enter a second time: it
 # is already in the sampling.
 
 
@@ -108,13 +112,13 @@ def softmax(logits):
 
 def propose_categorical(logits, uniforms, temperature):
     """logits [A], sorted uniforms [K] -> the distinct actions drawn from beta, and their priors."""
-    pi, beta = softmax(logits), softmax(logits / temperature)
+    policy, beta = softmax(logits), softmax(logits / temperature)
     drawn = np.searchsorted(np.cumsum(beta), uniforms, side="right")  # the inverse of beta's sums
     actions, times = np.unique(drawn, return_counts=True)
-    return actions, pi[actions] * (times / len(uniforms)) / beta[actions]
+    return actions, policy[actions] * (times / len(uniforms)) / beta[actions]
 
 
-# By hand: pi = (1/2, 1/3, 1/6) and temperature 2 give beta proportional to (0.707, 0.577, 0.408).
+# By hand: p = (1/2, 1/3, 1/6) and temperature 2 give beta proportional to (0.707, 0.577, 0.408).
 example = np.log([1 / 2, 1 / 3, 1 / 6])
 beta = np.sqrt([1 / 2, 1 / 3, 1 / 6]) / np.sqrt([1 / 2, 1 / 3, 1 / 6]).sum()
 actions, priors = propose_categorical(example, np.array([0.1, 0.2, 0.3, 0.9]), 2.0)
@@ -137,7 +141,7 @@ assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]
 BEST = 0.5
 GRID = np.linspace(-1, 1, 41)
 LOGITS = -((GRID + 0.3) ** 2) / (2 * 0.4**2)
-PI = softmax(LOGITS)
+POLICY = softmax(LOGITS)
 
 
 def reward(a):
@@ -149,10 +153,10 @@ rng = np.random.default_rng(1)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True)
 for ax, temperature in zip(axes, (1.0, 2.0, 5.0), strict=True):
     actions, priors = propose_categorical(LOGITS, np.sort(rng.random(20)), temperature)
-    ax.plot(GRID, PI, "-", color="black", label=r"policy $\pi$")
+    ax.plot(GRID, POLICY, "-", color="black", label=r"policy $p$")
     ax.plot(GRID, softmax(LOGITS / temperature), "--", color="C1", label=r"proposal $\beta$")
     ax.vlines(GRID[actions], 0, priors, color="C0")
-    ax.plot(GRID[actions], priors, "o", color="C0", label=r"prior $\pi\hat\beta/\beta$")
+    ax.plot(GRID[actions], priors, "o", color="C0", label=r"prior $p\,\hat\beta/\beta$")
     ax.set(xlabel="action a", title=f"temperature {temperature:g}: {len(actions)} candidates, "
            f"sum {priors.sum():.2f}")
     ax.title.set_fontsize(10)
@@ -167,15 +171,15 @@ plt.show()
 # ## 3. Bias and spread
 #
 # Now the claim about $K \to \infty$. Take $f(a) = e^{u(a)/0.1}$ with our reward $u$ and ask for $X = u$: what
-# is the improved policy worth? The truth is a sum over 41 actions. The estimate uses $\hat\pi$ in the
-# place of $\pi$. We repeat the draw many times and look at mean and spread, for the right prior and for two
-# wrong ones that one might well write: $\hat\beta$ alone (forgets the policy), and $\pi\hat\beta$ (forgets
+# is the improved policy worth? The truth is a sum over 41 actions. The estimate uses $\hat p$ in the
+# place of $p$. We repeat the draw many times and look at mean and spread, for the right prior and for two
+# wrong ones that one might well write: $\hat\beta$ alone (forgets the policy), and $p\,\hat\beta$ (forgets
 # that the policy was in the sampling already).
 
 # %%
 REPEATS = 500 if FAST else 20_000
 PROMISE = np.exp(reward(GRID) / 0.1)  # f(a)
-IMPROVED = PI * PROMISE / (PI * PROMISE).sum()
+IMPROVED = POLICY * PROMISE / (POLICY * PROMISE).sum()
 TRUTH = (IMPROVED * reward(GRID)).sum()
 
 
@@ -188,9 +192,9 @@ def improved_value(temperature, count, weigh, seed=0):
 
 
 PRIORS = {
-    r"$\pi\hat\beta/\beta$": (lambda beta, beta_hat: PI * beta_hat / beta, "o-"),
+    r"$p\,\hat\beta/\beta$": (lambda beta, beta_hat: POLICY * beta_hat / beta, "o-"),
     r"$\hat\beta$ alone": (lambda beta, beta_hat: beta_hat, "s--"),
-    r"$\pi\hat\beta$": (lambda beta, beta_hat: PI * beta_hat, "^-."),
+    r"$p\,\hat\beta$": (lambda beta, beta_hat: POLICY * beta_hat, "^-."),
 }
 COUNTS = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 TEMPERATURES = [0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 10]
@@ -202,7 +206,7 @@ for name, (weigh, style) in PRIORS.items():
 left.axhline(TRUTH, color="black", linestyle=":", label="all actions")
 left.set(xlabel="draws K", ylabel="mean estimate (reward)", title=r"Bias, $\tau = 2$")
 left.legend()
-right_prior = PRIORS[r"$\pi\hat\beta/\beta$"][0]
+right_prior = PRIORS[r"$p\,\hat\beta/\beta$"][0]
 spread = {}
 for temperature, style in ((1, "o-"), (2, "s--"), (5, "^-.")):
     spread[temperature] = [improved_value(temperature, n, right_prior).std() for n in COUNTS]
@@ -217,9 +221,9 @@ right.set(xlabel=r"temperature $\tau$", ylabel="root mean square error (reward)"
 right.set_xticks([0.5, 1, 2, 4, 10], ["0.5", "1", "2", "4", "10"])
 plt.show()
 
-worth = (PI * reward(GRID)).sum()
+worth = (POLICY * reward(GRID)).sum()
 print(f"policy {worth:.3f}, improved policy {TRUTH:.3f}; estimates with K = {COUNTS[-1]}:")
-names = ("right prior", "beta_hat alone", "pi * beta_hat")
+names = ("right prior", "beta_hat alone", "p * beta_hat")
 for name, values in zip(names, means.values(), strict=True):
     print(f"   {name:15} {values[-1]:.3f}")
 best_temperature = TEMPERATURES[int(np.argmin(errors))]
@@ -229,13 +233,13 @@ print("temperature with the smallest error at K = 20:", best_temperature)
 # Left: with the right prior the bias is there for small $K$ (a quotient of two unbiased estimates is not
 # unbiased) and goes away like $1/K$. With the wrong priors it stays, however many actions are drawn:
 # they improve *another* policy. Middle: the spread falls like $1/\sqrt K$. Right: here the good actions lie
-# at the edge of the policy, and a proposal that only repeats what $\pi$ likes rarely sees them. A
+# at the edge of the policy, and a proposal that only repeats what $p$ likes rarely sees them. A
 # temperature of 3 makes the error smaller by a quarter; beyond that there is nothing to gain. On a short
 # line a flat proposal costs little. In many dimensions it costs a lot (exercise 2), and the library's
 # default is $\tau = 1$.
 
 # %%
-bias = np.abs(np.array(means[r"$\pi\hat\beta/\beta$"]) - TRUTH)
+bias = np.abs(np.array(means[r"$p\,\hat\beta/\beta$"]) - TRUTH)
 assert bias[-1] < 0.01, "with many draws the prior of the paper should give the true mean"
 assert min(abs(means[name][-1] - TRUTH) for name in list(PRIORS)[1:]) > 0.01, (
     "the other two priors should stay wrong, however many draws"
@@ -258,25 +262,25 @@ if not FAST:
 # Representation"): the network gives a mean $\mu_d$ and a scale $\sigma_d$ for each dimension. Then $\beta$
 # is easy to work out. In one dimension
 #
-# $$\pi(a)^{1/\tau} \;\propto\; \exp\Big(-\frac{(a - \mu)^2}{2\sigma^2}\Big)^{1/\tau}
+# $$p(a)^{1/\tau} \;\propto\; \exp\Big(-\frac{(a - \mu)^2}{2\sigma^2}\Big)^{1/\tau}
 # = \exp\Big(-\frac{(a-\mu)^2}{2\,(\sqrt\tau\,\sigma)^2}\Big),$$
 #
 # a Gaussian with the same mean, $\sqrt\tau$ times as wide. So a draw is $a = \mu + \sqrt\tau\,\sigma\, n$
 # with a standard normal $n$. Put that into both densities, and mean and scale drop out:
 #
-# $$\frac{\pi(a)}{\beta(a)} =
+# $$\frac{p(a)}{\beta(a)} =
 # \frac{\frac{1}{\sigma}\, e^{-\tau n^2/2}}{\frac{1}{\sqrt\tau\,\sigma}\, e^{-n^2/2}}
 # = \sqrt\tau\; e^{\,n^2 (1-\tau)/2}, \qquad
 # \text{in } D \text{ dimensions} \quad \tau^{D/2}\, e^{\,\lVert n\rVert^2 (1-\tau)/2}.$$
 #
 # No two draws are equal now, so $\hat\beta = 1/K$ for each, with one exception: **the bounds.** Actions live
 # in $[-1, 1]$, and a draw outside is clipped. All draws above 1 become the *same* action 1. They are
-# duplicates and are merged, their priors added. Where does one take $\pi/\beta$ for such a draw? Where it fell,
+# duplicates and are merged, their priors added. Where does one take $p/\beta$ for such a draw? Where it fell,
 # before it was clipped. Then the sum of the priors at the bound is an ordinary importance sampling
 # estimate, of the mass that the clipped policy puts there:
 #
-# $$\mathbb E\Big[\sum_{k:\, a_k > 1} \tfrac1K\, \tfrac{\pi(a_k)}{\beta(a_k)}\Big]
-# = \int_1^\infty \beta(a)\,\frac{\pi(a)}{\beta(a)}\, da = \Pr_\pi(a > 1).$$
+# $$\mathbb E\Big[\sum_{k:\, a_k > 1} \tfrac1K\, \tfrac{p(a_k)}{\beta(a_k)}\Big]
+# = \int_1^\infty \beta(a)\,\frac{p(a)}{\beta(a)}\, da = \Pr_p(a > 1).$$
 
 
 # %%
@@ -297,8 +301,8 @@ def propose_gaussian(mean, scale, normals, temperature):
 mean, scale, temperature = 0.2, 0.3, 2.5
 normals = np.array([[-1.3], [0.0], [0.4], [2.1]])
 drawn = mean + scale * math.sqrt(temperature) * normals[:, 0]
-pi, beta = NormalDist(mean, scale), NormalDist(mean, scale * math.sqrt(temperature))
-ratios = [pi.pdf(a) / beta.pdf(a) for a in drawn]
+policy, beta = NormalDist(mean, scale), NormalDist(mean, scale * math.sqrt(temperature))
+ratios = [policy.pdf(a) / beta.pdf(a) for a in drawn]
 formula = math.sqrt(temperature) * np.exp(normals[:, 0] ** 2 * (1 - temperature) / 2)
 assert np.allclose(ratios, formula), "the ratio of the densities is not that of the formula"
 actions, priors = propose_gaussian(np.array([mean]), np.array([scale]), normals, temperature)
@@ -310,7 +314,7 @@ assert np.allclose(priors, formula / 4) and actions.max() == 1, (
 # %% [markdown]
 # A policy near the upper bound, to see the clipping: mean 0.7, scale 0.5. More than a quarter of its draws
 # land on 1. We compare the mean prior there with the true mass, and with what comes out if one takes
-# $\pi/\beta$ at the *clipped* action.
+# $p/\beta$ at the *clipped* action.
 
 # %%
 NEAR = NormalDist(0.7, 0.5)
@@ -329,7 +333,7 @@ for temperature in temperatures:
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
 line = np.linspace(-1.2, 2.8, 300)
 wide = NormalDist(0.7, 0.5 * math.sqrt(2))
-left.plot(line, [NEAR.pdf(a) for a in line], "-", color="black", label=r"policy $\pi$")
+left.plot(line, [NEAR.pdf(a) for a in line], "-", color="black", label=r"policy $p$")
 left.plot(line, [wide.pdf(a) for a in line], "--", color="C1",
           label=r"proposal $\beta$ ($\tau = 2$)")
 normals = np.random.default_rng(3).standard_normal((20, 1))
@@ -339,9 +343,9 @@ left.plot(actions[:, 0], 4 * priors, "o", color="C0", label="candidates: 4 x pri
 left.axvspan(1, 2.8, color="grey", alpha=0.2, label="outside: becomes 1")
 left.set(xlabel="action a", ylabel="density (1 / unit of a)", title="20 draws, merged at the bound")
 left.legend(fontsize=8)
-right.axhline(MASS, color="black", linestyle=":", label=r"truth: $\Pr_\pi(a > 1)$")
-right.plot(temperatures, where_it_fell, "o-", label=r"$\pi/\beta$ where the draw fell")
-right.plot(temperatures, at_the_bound, "s--", label=r"$\pi/\beta$ at the clipped action")
+right.axhline(MASS, color="black", linestyle=":", label=r"truth: $\Pr_p(a > 1)$")
+right.plot(temperatures, where_it_fell, "o-", label=r"$p/\beta$ where the draw fell")
+right.plot(temperatures, at_the_bound, "s--", label=r"$p/\beta$ at the clipped action")
 right.set(xlabel=r"temperature $\tau$", ylabel="mean prior of the action 1", ylim=(0, 0.9),
           title="Where to take the ratio")
 right.legend()
@@ -352,7 +356,10 @@ assert np.allclose(where_it_fell, MASS, atol=0.03 if FAST else 0.006), (
 assert abs(at_the_bound[-1] - MASS) > 0.1, "clipping first should be visibly wrong"
 
 # %% [markdown]
-# ## 5. The same numbers as the library
+# ## 5. The same numbers as the library (optional)
+#
+# *Random-number plumbing: that our draws are the library's, one by one. Whoever believes it may go on with section 6, with the
+# class `OneStep` below in mind.*
 #
 # A search draws all its random numbers before it starts (`mzu/search/randomness.py`), so that it is a
 # plain function of arrays. We draw the same ones in the same order: noise for the root, then a seed for
@@ -360,7 +367,7 @@ assert abs(at_the_bound[-1] - MASS) > 0.1, "clipping first should be visibly wro
 # means that a candidate is evaluated when a simulation takes it, as in notebook 03. Section 7 changes that.)
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw(rng, config, shape, gaussian):
     """The normals or sorted uniforms [1, N, K, ...] that a search of one position will use."""
     noise = (1, config.num_sampled_actions)
@@ -382,7 +389,7 @@ def candidates_of(tree, node):
 # First a categorical policy: a random world of six states with forty-one actions, of which each node draws
 # eight. We look at every node of the tree, not at the root only.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 world = np.random.default_rng(2)
 tables = TabularModel(
     next_state=world.integers(6, size=(6, 41)), reward=world.normal(size=(6, 41)),
@@ -467,7 +474,7 @@ print(np.column_stack(candidates_of(result.tree, 0)))
 # with *our* proposal, visits what the library visits.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def propose(policy, normals, temperature):
     """Our proposal as the reference search wants it: policy [2, D] -> edges."""
     pairs = zip(*propose_gaussian(policy[0], policy[1], normals, temperature), strict=True)
@@ -717,7 +724,7 @@ for ax, (name, result) in zip(axes, panels, strict=True):
 axes[0].legend(fontsize=8, loc="upper left")
 plt.show()
 same = search(bandit, [0], settings("parent", first=True), np.random.default_rng(27))
-assert np.array_equal(same.visits, first.visits), "evaluated first, `parent` and `lowest` should visit alike"
+assert np.array_equal(same.visits, first.visits), "evaluated first, both rules should visit alike"
 
 # %% [markdown]
 # The same candidates, the same seed, the same rule for the unvisited. Without, the first candidate was compared with
@@ -1083,7 +1090,7 @@ if not FAST:
 #   the tree: the normals wait in the places of the actions that they will become.
 # * **First evaluations for batches**: the candidates of all roots in one call of the model (`mzu/search/search.py`,
 #   `mzu/search/batched_kernels.py`).
-# * **Legal actions** at the root of a categorical search: they are masked before $\pi$ and $\beta$.
+# * **Legal actions** at the root of a categorical search: they are masked before $p$ and $\beta$.
 # * **Root noise** over the candidates that exist: `search.dirichlet_fraction`.
 # * **A floor**: a prior never becomes exactly 0 by underflow, since 0 says that there is no candidate.
 # * **A narrower policy for evaluation**, scale at most 0.05 (appendix "Evaluation"): near its mode, but
@@ -1092,10 +1099,10 @@ if not FAST:
 #
 # ## Summary
 #
-# * Where actions cannot be listed, each node searches over $K$ draws from $\beta \propto \pi^{1/\tau}$.
-# * The prior $\pi\hat\beta/\beta$ makes the search an estimate of the search over all actions, whose bias
+# * Where actions cannot be listed, each node searches over $K$ draws from $\beta \propto p^{1/\tau}$.
+# * The prior $p\,\hat\beta/\beta$ makes the search an estimate of the search over all actions, whose bias
 #   and spread vanish as $K$ grows. With $\tau = 1$ it is the share of the draws.
-# * For a Gaussian, $\beta$ is $\sqrt\tau$ times as wide, and $\pi/\beta = \tau^{D/2} e^{\lVert n\rVert^2(1-\tau)/2}$. It is
+# * For a Gaussian, $\beta$ is $\sqrt\tau$ times as wide, and $p/\beta = \tau^{D/2} e^{\lVert n\rVert^2(1-\tau)/2}$. It is
 #   taken where the draw fell, before clipping; equal actions are merged.
 # * Where unvisited candidates count as the lowest value, a search with many equal candidates and positive values
 #   tries only one. So all candidates of the root are evaluated first: their values are known, and they have no visits.
@@ -1144,10 +1151,9 @@ check.solution("05.1")
 
 # %%
 def effective_draws(count, temperature, dimensions):
-    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(pi /
-    beta)^2].
+    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(p / beta)^2].
 
-    E[(pi / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
+    E[(p / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
     1/2 and below it is infinite, and no draw is left.
 
     >>> effective_draws(20, 1.0, 6)

@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 06. Action injection
 #
+# ← [05 Sampled actions](05_sampled_actions.ipynb) · [the course](README.md) · [07 The training system](07_training_system.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, search](pictures/circle_06.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | the probability that a policy samples what the data did, a world with a known reward in D action dimensions, injection of the stored action into a search, and learning from recorded data with and without it |
 # | **Lives in** | `mzu/search/action_injection.py` (`inject_vector`, `inject_index`); called by `mzu/search/search.py` (`search(..., injected_actions=...)`), to read in `mzu/search/reference_candidates.py` (`inject_action`) |
-# | **Takes** | about a minute on two cores |
+# | **Takes** | about a minute to run on two cores; plan two hours to work through |
 # | **You need** | notebooks 04 (Reanalyse) and 05 (sampled actions); weighted least squares |
 #
 # With continuous actions a search looks only at actions that were *sampled from the policy*. When
@@ -36,13 +40,14 @@ import matplotlib.pyplot as plt
 import numba
 import numpy as np
 
-from mzu.config import SearchConfig
+from mzu import SearchConfig, search
+from mzu.explain.notebook import walk_search
 from mzu.networks.model import GaussianPolicy
 from mzu.search import reference
 from mzu.search.action_injection import inject_vector
 from mzu.search.history import prefix
 from mzu.search.kernels import SAMPLED_GAUSSIAN
-from mzu.search.search import make_settings, search
+from mzu.search.search import make_settings
 from mzu.search.tree import EDGE
 
 plt.style.use("tableau-colorblind10")
@@ -370,7 +375,7 @@ for trial in range(100):
     actions = np.clip(rng.normal(0.8, 0.4, (6, 2)), -1, 1).astype(np.float32)
     actions = np.unique(actions, axis=0)
     count = len(actions)
-    prior = rng.dirichlet(np.ones(count))
+    prior = rng.uniform(0.5, 1.5) * rng.dirichlet(np.ones(count))  # need not sum to 1 (notebook 05)
     stored = np.float32([1, 1]) if trial % 2 else np.float32(rng.uniform(-1, 1, 2))
     _, ours, place = inject(actions, prior, stored)
 
@@ -510,6 +515,15 @@ assert injected.visits[0].argmax() == K, (
 # is known to be better than anything sampled before the first simulation begins, and its prior is the
 # largest as well, so here it gets all visits. The policy target, with which the policy is trained, now
 # contains an action that the policy itself would never have come up with.
+#
+# Watch it: before the first simulation the twenty-one candidates have been evaluated, then the slider shows where the
+# visits go. (The stored action is the last candidate.)
+
+# %%
+short = dataclasses.replace(CONFIG, num_simulations=12)
+walked = search(model, observations[:1], short, np.random.default_rng(3),
+                injected_actions=stored[:1], record=True)
+walk_search(walked, discount=1.0)
 
 # %% [markdown]
 # ## 4. The effect, in one, two and six dimensions

@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 07. The training system
 #
+# ← [06 Action injection](06_action_injection.ipynb) · [the course](README.md) · [08 Unplugged](08_unplugged.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: games, replay, learning](pictures/circle_07.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | games played in lockstep; a replay of segments; a sum tree that draws positions by priority; importance weights; the unrolled loss with every kind of end; AdamW with a cosine; the target network; and the loop that ties them together and learns CartPole from nothing |
 # | **Lives in** | `mzu/games/player.py`, `mzu/games/fresh_game.py`; `mzu/replay/replay.py`, `mzu/replay/segment.py`, `mzu/replay/priorities.py`; `mzu/learning/losses.py`, `mzu/learning/optimiser.py`, `mzu/learning/learner.py`; `mzu/training/trainer.py` |
-# | **Takes** | about four minutes on two cores; three hours to work through |
+# | **Takes** | about four minutes to run on two cores; three hours to work through |
 # | **You need** | notebooks 02 (networks, unrolling) and 04 (targets); that a search returns visits and a value (03) |
 #
 # All parts of the agent are on the table: a network (02), a search that improves what it says (03),
@@ -258,7 +262,7 @@ print(f"all {len(segments)} segments are equal")
 # %% [markdown]
 # What has arrived in the replay after these 60 rounds, and what has not:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(11, 3.6))
 for place, lane in enumerate(lanes):
     begin = 0
@@ -364,7 +368,7 @@ class OurReplay:
             "ended": segment.ended,
             "terminated": segment.terminated,
             "bootstrap_observations": segment.observations[np.minimum(at + n, steps)],
-            "following_observations": segment.observations[:0],  # CRR's, notebook 08
+            "following_observations": segment.observations[:0],  # for another loss, notebook 08
             "search_policy": rows_from(segment.search_policy, t, len(at)),
             "search_actions": np.zeros((len(at), 0), np.int32),  # none sampled
             "search_value": rows_from(segment.search_value, t, len(at)),
@@ -528,7 +532,7 @@ assert tree.total == line.total and np.array_equal(tree.find(masses), line.find(
     "tree and line should have one total and find the same leaves"
 )
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 MASS = 9.5
 way = tree.path(MASS)
 figure, ax = plt.subplots(figsize=(9, 4))
@@ -1477,6 +1481,15 @@ if not FAST:
 # machine, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
 # Your curve will be another one, too.
 #
+# A curve is not a game. Look at one, played by the network as it is now, by search:
+
+# %%
+from mzu.training.agent import Agent
+
+agent = Agent(run.network, config)
+agent.watch(seed=1)
+
+# %% [markdown]
 # ## 10. What to watch
 #
 # A run that does not learn looks, from the outside, like a run that has not learned *yet*. These are the
@@ -1696,7 +1709,7 @@ for name, numbers in (("ours, one after the other", losses_of(alone)),
                       ("Trainer, two threads", side_by_side), ("Trainer, once more", again)):
     print(f"  {name:26}", np.array(numbers[-3:]))
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 COLOURS = {"play": ("C1", "//"), "draw": ("C7", "xx"), "targets": ("C4", ".."), "learn": ("C0", "")}
 figure, axes = plt.subplots(2, 1, figsize=(11, 4.2))
 for ax, (way, found) in zip(axes, spans.items(), strict=True):
@@ -1775,7 +1788,8 @@ plt.show()
 # * **Speed.** `Replay` reads batches out of flat arrays, `Priorities` is compiled, AdamW works on one long
 #   vector, and with `learning.jit_compile=true` the learner's step is compiled by XLA.
 # * **Images.** Frames are stored once and stacked when they are read (`network.frame_stack`).
-# * **Other losses.** Behaviour cloning and CRR in the place of $\pi$ (notebook 08), and sampled or
+# * **Other losses.** In the place of $\pi$: behaviour cloning, which copies the stored actions, and critic regularised
+#   regression (CRR), which copies those that turned out better than the value had expected (notebook 08), and sampled or
 #   continuous actions (notebooks 05 and 06).
 # * **Runs.** `Trainer.run(folder)` logs, evaluates, saves, and goes on after an interruption as if nothing
 #   had happened, because a checkpoint holds all of `trainer.state()`: games, replay, random numbers.

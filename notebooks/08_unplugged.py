@@ -9,9 +9,13 @@
 # %% [markdown]
 # # 08. Unplugged
 #
+# ← [07 The training system](07_training_system.ipynb) · [the course](README.md) · [09 Real data](09_real_data.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, learning](pictures/circle_08.svg)
+#
 # | | |
 # |---|---|
-# | **You will build** | the three policy losses of the paper (behaviour cloning, CRR, reanalyse) on one batch; action selection by policy, by value and by search; three of the four ways to make a policy of a finished tree; evaluation with a bootstrap interval; the paper's ablation grid in miniature, trained offline from recorded data only |
+# | **You will build** | the three policy losses of the paper on one batch: behaviour cloning (copy every stored action), critic regularised regression, CRR (copy those that turned out better than the value had expected), and reanalyse (learn what a search finds); action selection by policy, by value and by search; three of the four ways to make a policy of a finished tree; evaluation with a bootstrap interval; the paper's ablation grid in miniature, trained offline from recorded data only |
 # | **Lives in** | `mzu/learning/targets.py`, `mzu/learning/losses.py`; `mzu/acting/selection.py`, `mzu/acting/evaluation.py`; `mzu/search/improvement/__init__.py`; the runs that are compared: `mzu/commands/train.py`, `mzu/presets.py`; the data: `mzu/episodes/embedded.py`, `mzu/environments/players.py` |
 # | **Takes** | three to seven minutes to run on two cores; an afternoon to work through |
 # | **You need** | notebook 07 (the training system), 04 (Reanalyse), 03 (search); for the last section 05 and 06 |
@@ -84,7 +88,7 @@ for name, episodes in DATASETS.items():
         rows = WHO[name] == player
         print(f"            {player:22} {rows.sum():3} episodes, mean {returns[rows].mean():7.2f}")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
 MOST = {"cartpole": 500, "swingup": 1000, "catch": 1}
 BINS = {"cartpole": np.arange(0, 510, 20), "swingup": np.arange(0, 1010, 50),
@@ -793,7 +797,7 @@ for one, other in (("policy", "value"), ("policy", "search"), ("value", "search"
 # Where do they differ? For a cart and a pole that stand still everything depends on two numbers:
 # where the cart is, and how the pole leans. A map of these says more than the percentages.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 side = 9 if FAST else 41
 carts, poles = np.linspace(-2.3, 2.3, side), np.linspace(-0.12, 0.12, side)
 still = np.zeros((side * side, 4), np.float32)
@@ -1025,7 +1029,7 @@ assert 2 * moved["advantage"][0] < moved["advantage, own scale"][0], (
 # "Moved" is the total variation $\frac{1}{2} \sum_k \lvert \pi_k - p_k \rvert$, a mean over the
 # roots. Now one root of each kind:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 ONE_ROOT = (
     ("one push decides", int(np.argmin(np.where(decided, on_best["prior"], 1)))),
     ("nothing is at stake", int(np.argmax(np.where(calm, counts.sum(axis=3).ravel(), 0)))),
@@ -1150,7 +1154,7 @@ for select in SELECTIONS:
             line += f"{'-':>18}"
     print(line)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 PAPER = np.array([  # medians of 46 Atari games, normalised: 0 random, 100 the data's DQN
     [60.6, 61.4, 54.0, 155.6, 203.2],
     [92.2, 105.0, 159.2, 153.0, 239.9],
@@ -1301,6 +1305,19 @@ plt.show()
 # by value has nearly lost one of the two sides, not the drift. The search of Unplugged turns the cart
 # round before the right end of the rail, and loses it on the left after twice the time.
 #
+# Two of them as films: first the copy by policy, then Unplugged by search, the same start.
+
+# %%
+from mzu.training.agent import Agent
+
+its_config, its_network = trained["supervised, 5"]
+Agent(its_network, its_config).watch("policy", seed=0)
+
+# %%
+its_config, its_network = trained["reanalyse, 5"]
+Agent(its_network, its_config).watch("search", seed=0)
+
+# %% [markdown]
 # Second, is it true that all columns learn the same value? The discounted reward that the data
 # really brought after each position, $G_t = \sum_i \gamma^i u_{t+i+1}$, is what $v_\mu$ is on
 # average. And third: how often does the search only confirm the policy?

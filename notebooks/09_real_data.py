@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 09. Real data
 #
+# ← [08 Unplugged](08_unplugged.ipynb) · [the course](README.md)
+#
+# ![Where this notebook stands in the circle of data: episodes](pictures/circle_09.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | a reader of RL Unplugged's files from the bytes up, tests for the alignment of rewards, pictures of a dataset, the sums of a run of the paper's size, normalised scores with intervals |
 # | **Lives in** | `mzu/episodes/readers/tfrecord.py`, `mzu/episodes/readers/example.py`, `mzu/episodes/readers/rlu_control.py`, `mzu/episodes/readers/rlu_atari.py`, `mzu/episodes/readers/dqn_replay.py`; the dataset doctor in `mzu/episodes/doctor/check.py`, `mzu/episodes/doctor/alignment.py`; `mzu/presets.py`, `mzu/environments/scores.py` |
-# | **Takes** | one to three minutes on two cores; no network is trained and nothing is downloaded |
+# | **Takes** | one to three minutes to run on two cores, plan an afternoon to work through; no network is trained and nothing is downloaded |
 # | **You need** | notebook 08 for why offline data matter; Atari frames need OpenCV, Minari its package: `pip install 'mzu[atari,data]'` |
 #
 # The authors of the paper say in a footnote of the section "MuZero Unplugged" that a surprising
@@ -678,7 +682,7 @@ for name, episodes in (("MsPacman", pacman), ("Pong", pong)):
 #
 # Before any number: look. An episode of the swing-up as curves, and the frames of a game.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 SECONDS = np.arange(LONGEST + 1) / swingup.frames_per_second
 figure, axes = plt.subplots(4, 1, figsize=(9, 6), sharex=True)
 for episode, name, line in ((noisy[0], "careless player", "-"), (smooth[0], "our rule", "--")):
@@ -1192,7 +1196,7 @@ for name in PRESETS[:2]:
     print(f"{name:16} {batch / seconds:8,.0f} searches per second, {bound / seconds:4.0%} of the"
           f" bound; all {wanted:,.0f}: {duration(wanted * seconds / batch)}")
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 figure, ax = plt.subplots(figsize=(8, 3.4))
 for part, (name, hatch) in enumerate((("learning", ""), ("searching", "//"))):
     ax.barh(np.arange(3) + 0.2 - 0.4 * part, [times[one][part] / DAY for one in PRESETS], 0.36,

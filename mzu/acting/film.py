@@ -12,6 +12,7 @@ from mzu.files import written_whole
 
 GIF, MP4 = ".gif", ".mp4"
 FRAMES_PER_SECOND = 25  # of a video; faster worlds are shown with every second or fourth picture
+NOTEBOOK_WIDTH = 320  # of the pictures that a notebook shows, and stores
 
 
 class Film:
@@ -38,11 +39,11 @@ class Film:
 
             ImageSequenceClip(self.pictures, fps=self.rate).write_videofile(str(temporary), logger=None)
 
-    def gif(self) -> bytes:
-        """The bytes of a GIF that begins again at its end."""
+    def gif(self, width: int | None = None) -> bytes:
+        """The bytes of a GIF that begins again at its end; `width`: of wider pictures, to save room."""
         from PIL import Image
 
-        first, *others = (Image.fromarray(picture) for picture in self.pictures)
+        first, *others = (_narrow(Image.fromarray(picture), width) for picture in self.pictures)
         file = io.BytesIO()
         milliseconds = round(1000 / self.rate)
         first.save(file, format="GIF", save_all=True, append_images=others, duration=milliseconds, loop=0)
@@ -57,8 +58,15 @@ class Film:
         return f"<Film: {len(self.pictures)} pictures, {len(self.pictures) / self.rate:.1f} s; save('demo.gif')>"
 
     def _repr_html_(self) -> str:
-        data = base64.b64encode(self.gif()).decode()
+        data = base64.b64encode(self.gif(NOTEBOOK_WIDTH)).decode()
         return f'<img alt="{len(self.pictures)} pictures" src="data:image/gif;base64,{data}">'
+
+
+def _narrow(picture, width: int | None):
+    """A PIL picture, scaled down to this width if it is wider."""
+    if width is None or picture.width <= width:
+        return picture
+    return picture.resize((width, round(picture.height * width / picture.width)))
 
 
 def check_film_path(path: str | Path) -> None:

@@ -67,7 +67,8 @@ class Folded:
 
     def _repr_html_(self) -> str:
         title, code, words = map(html.escape, (self.title, self.code, self.words))
-        return f"<details><summary>{title}</summary><pre>{code}</pre><p>{words}</p></details>"
+        code = f'<pre style="font-family: monospace; line-height: 1.25">{code}</pre>'
+        return f"<details><summary>{title}</summary>{code}<p>{words}</p></details>"
 
 
 def _judge(asked: Question, function: Callable, hidden: bool = False, seed: int = HIDDEN_SEED) -> None:

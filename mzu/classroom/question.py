@@ -4,6 +4,7 @@ A check calls the student's function and the right one with the same inputs. Whe
 functions that make a known mistake: the one that gives what the student got names the idea that is missing.
 """
 
+import ast
 import copy
 import inspect
 from collections.abc import Callable
@@ -78,8 +79,11 @@ class Exercise(Question):
 
     @property
     def solution(self) -> str:
-        """The source of the right function, and of what it uses."""
-        return "\n\n\n".join(inspect.getsource(function).strip() for function in (*self.uses, self.right))
+        """The source of what the right function uses and its own, without the docstring, which the notebook has."""
+        used = [inspect.getsource(function).strip() for function in self.uses]
+        lines = inspect.getsource(self.right).splitlines()
+        docstring = ast.parse("\n".join(lines)).body[0].body[0]
+        return "\n\n\n".join([*used, "\n".join(lines[: docstring.lineno - 1] + lines[docstring.end_lineno :])])
 
 
 def exercise(number: str, title: str, right: Callable, **fields) -> Exercise:

@@ -6,8 +6,9 @@ image/svg+xml and stays.
 """
 
 from html import escape
+from types import SimpleNamespace
 
-from mzu.explain import tables
+from mzu.explain import search_terms, tables
 from mzu.explain.drawing import tree_svg
 from mzu.explain.root_drawing import root_svg
 from mzu.explain.tables import Table
@@ -37,7 +38,7 @@ class Frame:
         return self.words
 
     def _repr_html_(self) -> str:
-        look = f"width:100%;height:{self.height}px;border:1px solid #bbb"
+        look = f"width:100%;height:{self.height}px;border:1px solid #bbb;box-sizing:border-box"
         # Drawings are full of ", which would take six characters each; so the page stands in '.
         page = self.page.replace("&", "&amp;").replace("'", "&#39;")
         return f"""<iframe style="{look}" title="{escape(self.words)}" srcdoc='{page}'></iframe>"""
@@ -99,6 +100,15 @@ def walk(explanation) -> Frame:
     slider = f'<input type="range" min="0" max="{last}" value="{last}" oninput="show(this.value)">'
     page = f"{WALK_STYLE}<p>simulation {slider} <output>{last}</output> of {last}</p>{steps}{WALK_SCRIPT}"
     return Frame(f"a walk through {last} simulations", page, height=620)
+
+
+def walk_search(result, discount: float) -> Frame:
+    """The same for the first row of any search that was made with `record=True`."""
+    if result.history is None:
+        raise ValueError("This search was not recorded, so there is nothing to walk through; search with record=True")
+    simulations = search_terms.simulations_section(result.tree, result.history, discount)
+    parts = {"tree": search_terms.tree_section(result.tree), "value_target": {"discount": discount}}
+    return walk(SimpleNamespace(simulations=simulations, **parts))
 
 
 def embedded_page(explanation) -> Frame:

@@ -93,6 +93,7 @@ def test_the_solution_is_shown_folded_and_fits_on_a_screen(exercise):
     shown = check.solution(exercise.number)
     page = shown._repr_html_()
     assert page.startswith("<details><summary>") and f"def {exercise.name}(" in page
+    assert exercise.right.__doc__ not in repr(shown), "the notebook has it already"
     assert exercise.because in repr(shown) and exercise.because.endswith(".")
     assert len(inspect.getsource(exercise.right).splitlines()) < 40
 

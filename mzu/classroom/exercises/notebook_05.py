@@ -69,10 +69,9 @@ def expected_candidates(beta, count):
 
 
 def effective_draws(count, temperature, dimensions):
-    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(pi /
-    beta)^2].
+    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(p / beta)^2].
 
-    E[(pi / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
+    E[(p / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
     1/2 and below it is infinite, and no draw is left.
 
     >>> effective_draws(20, 1.0, 6)
@@ -236,7 +235,7 @@ EXERCISES = (
             ),
         },
         hints=(
-            "In units of the scale, pi^2 / beta is again a Gaussian, exp(-x^2 (2 - 1 / tau) / 2); integrate it.",
+            "In units of the scale, p^2 / beta is again a Gaussian, exp(-x^2 (2 - 1 / tau) / 2); integrate it.",
             "Then raise it to the power D, and divide the number of draws by it.",
         ),
         because="Twenty draws at temperature 2 count for seventeen in one dimension, for eight in six, and for one in "
@@ -264,7 +263,7 @@ EXERCISES = (
             "The mean prior is this ratio times the probability of such a draw under the proposal.",
             "The right one: importance weights make the policy's own probability of being above 1.",
         ),
-        because="Far out in the tail pi is much smaller than beta; the ratio at the bound does not know that, and the "
+        because="Far out in the tail p is much smaller than beta; the ratio at the bound does not know that, and the "
         "bound gets more than twice its share. At temperature 1 the bug does not show.",
     ),
     exercise(
