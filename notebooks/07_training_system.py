@@ -1481,7 +1481,8 @@ if not FAST:
 # machine, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
 # Your curve will be another one, too.
 #
-# A curve is not a game. Look at one, played by the network as it is now, by search:
+# A curve is not a game. Look at one, played by the network as it is now, by search. (The film that is stored here
+# was made in another run of this notebook than the figures, which ended lower.)
 
 # %%
 from mzu.training.agent import Agent

@@ -1305,7 +1305,8 @@ plt.show()
 # by value has nearly lost one of the two sides, not the drift. The search of Unplugged turns the cart
 # round before the right end of the rail, and loses it on the left after twice the time.
 #
-# Two of them as films: first the copy by policy, then Unplugged by search, the same start.
+# Two of them as films: first the copy by policy, then Unplugged by search, the same start. (The films that are stored
+# here were made in another run of this notebook than the numbers, in which Unplugged stays on the rail.)
 
 # %%
 from mzu.training.agent import Agent
