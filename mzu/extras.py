@@ -9,7 +9,6 @@ EXTRAS = {
     "mujoco": "control",
     "pygame": "video",
     "moviepy": "video",
-    "ipywidgets": "notebooks",
     "minari": "data",
     "jupytext": "classroom",
     "nbclient": "classroom",

@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 02. Networks
 #
+# ← [01 Planning with a model](01_planning_with_a_model.ipynb) · [the course](README.md) · [03 Search](03_search.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: network](pictures/circle_02.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | representation $h$, dynamics $g$ and prediction $f$ in Keras; numbers as distributions; the unrolled loss; a model that is learned from random play |
@@ -75,9 +79,12 @@ Q = REWARD + DISCOUNT * BEST[NEXT_PLACE]
 is_best = np.isclose(Q, Q.max(axis=1, keepdims=True))
 BEST_POLICY = is_best / is_best.sum(axis=1, keepdims=True)  # equally good actions share
 
-assert np.isclose(BEST[HOME], 20 * 0.9**5 / (1 - 0.9**7))  # six steps to the cheese, one back home
+assert np.isclose(BEST[HOME], 20 * 0.9**5 / (1 - 0.9**7)), (
+    f"the value at home is {BEST[HOME]:.3f}; six steps to the cheese and one back home make "
+    "another"
+)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(4.6, 4))
 image = ax.imshow(BEST.reshape(SIDE, SIDE), cmap="cividis")
 names = {HOME: "home", CHEESE: "cheese", **dict.fromkeys(PONDS, "pond")}
@@ -166,9 +173,13 @@ def unsquash(y):
 
 
 numbers = np.concatenate([np.linspace(-50, 50, 101), [1e-3, 1e3, 1e5]])
-assert np.allclose(unsquash(squash(numbers)), numbers)
-assert np.allclose(scalars.transform(numbers), squash(numbers), rtol=1e-6)
-assert np.allclose(scalars.inverse_transform(squash(numbers)), unsquash(squash(numbers)), rtol=1e-5)
+assert np.allclose(unsquash(squash(numbers)), numbers), "unsquash is not the inverse of squash"
+assert np.allclose(scalars.transform(numbers), squash(numbers), rtol=1e-6), (
+    "our squash is not the library's transform"
+)
+assert (
+    np.allclose(scalars.inverse_transform(squash(numbers)), unsquash(squash(numbers)), rtol=1e-5)
+), "our inverse is not the library's"
 
 # %% [markdown]
 # **Two-hot.** The categories are the integers $-M, \dots, M$. The number $y = h(x)$ lies between two of
@@ -205,8 +216,12 @@ def scalar_from_logits(logits):
 SUPPORT = 8
 values = np.append(BEST, [0.0, -5.0, 20.0, 500.0])  # the last one is beyond the support
 targets = two_hot(squash(values), SUPPORT)
-assert np.allclose(targets, scalars.two_hot(squash(values), 2 * SUPPORT + 1), atol=1e-6)
-assert np.allclose(scalar_from_logits(np.log(targets[:-1] + 1e-12)), values[:-1], atol=1e-3)
+assert np.allclose(targets, scalars.two_hot(squash(values), 2 * SUPPORT + 1), atol=1e-6), (
+    "our two-hot targets are not the library's: the two neighbours share by their distance"
+)
+assert np.allclose(scalar_from_logits(np.log(targets[:-1] + 1e-12)), values[:-1], atol=1e-3), (
+    "the mean category of a two-hot, unsquashed, should be the number it was made of"
+)
 print("h(20) =", squash(20.0).round(3), "->", targets[-2][SUPPORT:SUPPORT + 6], "on 0..5")
 print("M = 300 reaches to", f"{unsquash(300.0):,.0f}")
 
@@ -233,11 +248,17 @@ with tf.GradientTape() as tape:
     library_loss = scalars.scalar_loss(variable, values)
     total = ops.sum(library_loss)
 gradient = tape.gradient(total, variable).numpy()
-assert np.allclose(cross_entropy(logits, values), library_loss, atol=1e-5)
-assert np.allclose(scalar_from_logits(logits), scalars.scalar_from_logits(logits), atol=1e-4)
-assert np.allclose(gradient, softmax(logits) - targets, atol=1e-5)
+assert np.allclose(cross_entropy(logits, values), library_loss, atol=1e-5), (
+    "our cross-entropy is not the library's"
+)
+assert np.allclose(scalar_from_logits(logits), scalars.scalar_from_logits(logits), atol=1e-4), (
+    "our way from logits to a number is not the library's"
+)
+assert np.allclose(gradient, softmax(logits) - targets, atol=1e-5), (
+    "the gradient of the cross-entropy is softmax(logits) - targets"
+)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 3.6))
 x = np.linspace(-60, 60, 400)
 left.plot(x, squash(x), label="h(x)")
@@ -334,7 +355,9 @@ randomise(one_block, rng)
 x = rng.normal(size=(5, 32)).astype(np.float32)
 parts = [one_block.get_layer(f"block_0_{part}").get_weights()
          for part in ("0_norm", "layer_0", "1_norm", "layer_1")]
-assert np.allclose(block_by_hand(x, *parts), one_block(x), atol=1e-3)
+assert np.allclose(block_by_hand(x, *parts), one_block(x), atol=1e-3), (
+    "the block by hand is not the library's: norm, relu, layer, twice, and what came in is added"
+)
 
 # %% [markdown]
 # ## 4. Three networks
@@ -463,20 +486,27 @@ hidden = networks.representation(observations)
 following, reward = networks.dynamics([hidden, actions])
 policy, value = networks.prediction(following)
 initial, recurrent = library.initial(observations), library.recurrent(hidden, actions)
-assert np.allclose(hidden, initial.hidden, atol=1e-4)
-assert np.allclose(following, recurrent.hidden, atol=1e-4)
+assert np.allclose(hidden, initial.hidden, atol=1e-4), "our hidden state is not the library's"
+assert np.allclose(following, recurrent.hidden, atol=1e-4), (
+    "our dynamics leads to another hidden state than the library's"
+)
 for ours, theirs in zip((reward, policy, value), recurrent[1:], strict=True):
-    assert np.allclose(ours, theirs, atol=1e-3)
+    assert np.allclose(ours, theirs, atol=1e-3), "the outputs by hand are not the library's"
 sizes = [sum(np.size(variable) for variable in net) for net in
          (networks.variables(), library.trainable_variables)]
-assert sizes[0] == sizes[1]  # nothing was left out of the comparison
+assert sizes[0] == sizes[1], (
+    f"{sizes[0]} weights in ours, {sizes[1]} in the library's: something was left out of the "
+    "comparison"
+)
 print(f"{sizes[0]:,} weights, the same outputs")
 
 fit_to_observations(networks.representation, data.observations)
 library_representation.fit_to_observations(library.representation, data.observations)
 for ours, theirs in zip(networks.representation.get_weights(), library.representation.get_weights(),
                         strict=True):
-    assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5), (
+        "fitted to the observations, our first layer is not the library's"
+    )
 
 # %% [markdown]
 # Does the action's own layer do what it promised? Take fresh networks and ask how much the next hidden
@@ -498,7 +528,9 @@ shares = {way: np.mean([share_of_action(build(seed, way == "beside the hidden st
           for way in ("beside the hidden state", "with weights of its own")}
 for way, share in shares.items():
     print(f"action {way}: {share:.0%} of the variance of the next hidden state")
-assert shares["with weights of its own"] > 2 * shares["beside the hidden state"]
+assert shares["with weights of its own"] > 2 * shares["beside the hidden state"], (
+    "an action with weights of its own should move the hidden state more than twice as much"
+)
 
 # %% [markdown]
 # Section 8 shows whether this helps to learn.
@@ -570,12 +602,16 @@ def gradients_by_step(gradient_scale, batch):
 
 batch = batch_of(data, rng.integers(4000, size=64), steps=5)
 full, halved = gradients_by_step(1.0, batch), gradients_by_step(0.5, batch)
-assert np.allclose(halved / full, 0.5 ** np.arange(6), rtol=1e-3)
+assert np.allclose(halved / full, 0.5 ** np.arange(6), rtol=1e-3), (
+    "halving should leave 1/2, 1/4, ... of the gradient after one, two, ... steps"
+)
 
 ours = unroll(networks, batch[0], batch[1])
 theirs = losses.unroll(library, batch[0], batch[1], unroll_steps=5, gradient_scale=0.5)
 for name in ("policy", "value", "reward"):
-    assert np.allclose(getattr(ours, name), getattr(theirs, name), atol=1e-3)
+    assert np.allclose(getattr(ours, name), getattr(theirs, name), atol=1e-3), (
+        f"{name} by hand and by the library differ"
+    )
 
 figure, ax = plt.subplots(figsize=(6.5, 3.6))
 ax.semilogy(full / full[0], "o-", label="gradient as it is")
@@ -658,7 +694,9 @@ with tf.GradientTape() as tape:
                                         LearningConfig(unroll_steps=5), continuous=False).total
     mean = ops.mean(their_loss)
 their_gradients = tape.gradient(mean, library.trainable_variables)
-assert np.allclose(our_loss, their_loss, rtol=1e-4)
+assert np.allclose(our_loss, their_loss, rtol=1e-4), (
+    f"our mean loss is {np.mean(our_loss):.4f}, the library's {np.mean(their_loss):.4f}"
+)
 
 
 def by_name(variables, gradients):
@@ -671,8 +709,10 @@ for our_model, their_model in zip(networks, library.models, strict=True):
     ours = by_name(our_model.trainable_variables, our_gradients[:count])
     theirs = by_name(their_model.trainable_variables, their_gradients[:count])
     our_gradients, their_gradients = our_gradients[count:], their_gradients[count:]
-    assert ours.keys() == theirs.keys()
-    assert all(np.allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-4) for name in ours)
+    assert ours.keys() == theirs.keys(), "our gradients are of other variables than the library's"
+    assert all(np.allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-4) for name in ours), (
+        "a gradient by hand is not the library's: which step of the loss does not arrive?"
+    )
 print(f"mean loss {np.mean(our_loss):.2f} here, {np.mean(their_loss):.2f} in the library")
 
 # %% [markdown]
@@ -812,14 +852,27 @@ for name, (value, reward) in errors.items():
 # %%
 if not FAST:
     value, reward = errors["U = 5"]
-    assert value[:6].max() < 0.1 * errors["untrained"][0].min() and reward[:5].max() < 0.1
+    assert value[:6].max() < 0.1 * errors["untrained"][0].min() and reward[:5].max() < 0.1, (
+        "U = 5 should have a tenth of the untrained model's error, five steps ahead"
+    )
     for shorter in ("U = 0", "U = 1"):
-        assert errors[shorter][0][2:].min() > 3 * value.max()
-        assert errors[shorter][1][1:].min() > 3 * reward.max()
-    assert value[5] < 0.03 * BEST.mean() and value[10] < 0.04 * BEST.mean()
-    assert errors["U = 1"][0][1] < value[1] and errors["U = 1"][1][0] < 0.1
+        assert errors[shorter][0][2:].min() > 3 * value.max(), (
+            f"{shorter}: two steps away the values should be far worse than with U = 5"
+        )
+        assert errors[shorter][1][1:].min() > 3 * reward.max(), (
+            f"{shorter}: after the first step the rewards should be far worse than with U = 5"
+        )
+    assert value[5] < 0.03 * BEST.mean() and value[10] < 0.04 * BEST.mean(), (
+        f"the value five steps away is off by {value[5]:.2f}: more than the unrolled training "
+        "allows"
+    )
+    assert errors["U = 1"][0][1] < value[1] and errors["U = 1"][1][0] < 0.1, (
+        "U = 1 should beat U = 5 in the one step that it was trained for"
+    )
     early = {name: history[100:200, 2].mean() for name, history in histories.items()}
-    assert early["U = 5"] < early["U = 5, action beside the hidden state"]
+    assert early["U = 5"] < early["U = 5, action beside the hidden state"], (
+        "the action with weights of its own should be learned earlier"
+    )
 
 # %% [markdown]
 # ## 9. What the model keeps, and what it need not
@@ -924,12 +977,20 @@ for name, each in (("untrained", untrained), ("trained", model)):
     print(f"  after 3 steps of g, the nearest h(o) is that of the right place in {nearest:.0%},")
     print(f"  and a linear map names the right place in {linear_reading(hidden, places):.0%}")
 if not FAST:
-    assert share_of_weather(model) < 0.03 and share_of_weather(untrained) > 0.15
-    assert nearest < 0.7 and linear_reading(hidden, places) > 0.85
+    assert share_of_weather(model) < 0.03 and share_of_weather(untrained) > 0.15, (
+        "the weather has no part in values and rewards; a trained hidden state should forget it"
+    )
+    assert nearest < 0.7 and linear_reading(hidden, places) > 0.85, (
+        "an imagined state should lie beside h(o), and yet tell the place by a linear map"
+    )
     points = hidden_of_all(model).reshape(PLACES, 4, -1).mean(axis=1)
     distance = np.linalg.norm(points[:, None] - points, axis=-1)
-    assert distance[0, 10] < min(distance[0, 5], distance[0, 15])
-    assert distance[5, 15] < min(distance[5, 0], distance[5, 10])
+    assert distance[0, 10] < min(distance[0, 5], distance[0, 15]), (
+        "of places of equal value, 0 and 10 should lie together: the best action is right"
+    )
+    assert distance[5, 15] < min(distance[5, 0], distance[5, 10]), (
+        "of places of equal value, 5 and 15 should lie together: the best action is up"
+    )
     print("distances in all 32 dimensions: 0 to 10, 5, 15:", distance[0, [10, 5, 15]])
     print("                                5 to 15, 0, 10:", distance[5, [15, 0, 10]])
 
@@ -958,13 +1019,21 @@ observations, actions = unseen.observations[:100], unseen.actions[:100]
 twin_hidden, twin_policy, twin_value = twin.initial(observations)
 hidden = model.representation(observations)
 policy, value = model.prediction(hidden)
-assert np.allclose(twin_hidden, hidden, atol=1e-4)
-assert np.allclose(twin_policy, policy, atol=1e-3)
-assert np.allclose(twin_value, scalar_from_logits(value.numpy()), rtol=1e-3, atol=1e-3)
+assert np.allclose(twin_hidden, hidden, atol=1e-4), (
+    "the compiled twin's hidden states are not those of Keras"
+)
+assert np.allclose(twin_policy, policy, atol=1e-3), (
+    "the compiled twin's policies are not those of Keras"
+)
+assert np.allclose(twin_value, scalar_from_logits(value.numpy()), rtol=1e-3, atol=1e-3), (
+    "the compiled twin's values are not those of Keras"
+)
 
 answers = twin.recurrent(twin_hidden, actions), plain.recurrent(hidden, actions)
 for one, other in zip(*answers, strict=True):
-    assert np.allclose(one, other, rtol=1e-3, atol=1e-3)
+    assert np.allclose(one, other, rtol=1e-3, atol=1e-3), (
+        "one step of the twin's dynamics is not that of Keras"
+    )
 print(f"100 positions, values up to {twin_value.max():.1f}: twin and Keras agree to a thousandth")
 
 # %% [markdown]
@@ -982,7 +1051,7 @@ right = is_best[np.arange(PLACES), found.visits.argmax(axis=1)]
 off = np.abs(found.value - BEST)
 print(f"best action at {right.sum()} of 16 places, the value off by {off.mean():.2f} on average")
 if not FAST:
-    assert right.all()
+    assert right.all(), "the search with the learned model should choose the best action everywhere"
 
 # %% tags=["timing"]
 from mzu.bench.timing import best_times
@@ -1024,20 +1093,130 @@ print(f"the same search: {times['Keras'] / times['twin']:.0f} times as fast with
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/02_networks.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("02.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/02_networks.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Two ways to invert
 #
-# 1. **Two ways to invert.** `unsquash` solves the quadratic equation by the textbook's formula. Compute
-#    `unsquash(squash(x))` in float32 for $x = 0.01, 0.1, 1$ and compare with `scalars.inverse_transform`.
-#    Which step of the formula loses the digits? Derive the library's form.
-# 2. **What a noisy target teaches.** A position is followed by a return of 0 or of 100, each with probability one
-#    half. Which number does the categorical head converge to, and which one a head trained by the squared
-#    error? Derive it, then check it by gradient descent on the logits.
-# 3. **An observation and its double.** Show that, after a first layer without biases, the norm gives the same for $o$
-#    and $2 o$ (up to its $\epsilon$). What does this mean for a representation without blocks, and for one with a
-#    block? Measure both on the library's network, with and without random biases.
-# 4. **What arrives at the representation.** Suppose that every step's loss sends a gradient of the same size 1 into its
-#    hidden state, and that $g$ passes gradients on unchanged. How much arrives at $s^0$ in all, for $U = 5$ and
-#    for $U = 50$, with the weights $1/U$, with and without halving? Check it with a $g$ that does nothing.
-# 5. **Find the bug.** Someone writes `scale_gradient` as `ops.stop_gradient(x) * scale + x * (1 - scale)`. The comparisons
-#    with the library and the whole training give the same numbers as before. Why? Which line of section 5
-#    notices? Write a test that needs no network.
+# `unsquash` of section 2 solves the quadratic equation by the textbook's formula. In float32 and near
+# 0 it loses digits: compute `unsquash(squash(x))` for $x = 0.01, 0.1, 1$. Which step loses them?
+# Write a form that does not.
+
+
+# %%
+def unsquash(y, epsilon):
+    """The inverse of h(x) = sign(x) (sqrt(|x| + 1) - 1) + epsilon x, exact also in float32, near
+    0, and for epsilon = 0.
+
+    y: an array of any shape -> x of the same shape
+
+    >>> unsquash(np.array([0.0, 1.0, -1.0]), 0.0).tolist()
+    [0.0, 3.0, -3.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_02_1(unsquash)
+check.solution("02.1")
+
+# %% [markdown]
+# ### 2. What a noisy target teaches
+#
+# A position is followed by a return of 0 or of 100, each with probability one half. Which number does
+# the categorical head converge to, and which one a head trained by the squared error?
+
+
+# %%
+def learned_value(returns, probabilities):
+    """Which number a categorical head says at last of a position that is followed by these
+    returns.
+
+    returns [n], probabilities [n] -> a number. Its target is two-hot after squashing with h(x) =
+    sign(x) (sqrt(|x| + 1) - 1) + 0.001 x.
+
+    >>> float(round(learned_value(np.array([0.0, 100.0]), np.array([0.5, 0.5])), 1))
+    29.7
+    """
+    raise NotImplementedError
+
+
+check.exercise_02_2(learned_value)
+check.solution("02.2")
+
+# %% [markdown]
+# ### 3. An observation and its double
+#
+# After a first layer without biases, the norm gives the same for $o$ and $2 o$. Measure it: how far
+# apart are the two hidden states, without biases and with random ones? What does it mean for a
+# representation without blocks?
+
+
+# %%
+def doubled_distance(observation, kernel, bias):
+    """How far apart the hidden states of an observation and of its double are, without blocks.
+
+    observation [O], kernel [O, W], bias [W] -> the Euclidean distance. A hidden state is
+    relu(norm(observation @ kernel + bias)); norm subtracts the mean of the W features and divides
+    by their standard deviation (forget its epsilon).
+
+    >>> doubled_distance(np.array([1.0]), np.array([[1.0, 3.0]]), np.array([0.0, 0.0]))
+    0.0
+    """
+    raise NotImplementedError
+
+
+check.exercise_02_3(doubled_distance)
+check.solution("02.3")
+
+# %% [markdown]
+# ### 4. What arrives at the representation
+#
+# Suppose that every step's loss sends a gradient of the same size 1 into its hidden state, and that
+# $g$ passes gradients on unchanged. How much arrives at $s^0$ in all, for $U = 5$ and for $U = 50$,
+# with the weights $1/U$, with and without halving?
+
+
+# %%
+def arriving(unroll_steps, scale):
+    """The gradient that arrives at s^0, if every loss sends 1 into its own hidden state.
+
+    Step 0 counts 1, steps 1..U count 1 / U each; every application of g multiplies what passes by
+    `scale` and does nothing else.
+
+    >>> arriving(2, 0.5)
+    1.375
+    """
+    raise NotImplementedError
+
+
+check.exercise_02_4(arriving)
+check.solution("02.4")
+
+# %% [markdown]
+# ### 5. Find the bug
+#
+# Someone writes `scale_gradient` as `ops.stop_gradient(x) * scale + x * (1 - scale)`. The comparisons
+# with the library and the whole training give the same numbers as before. Why? Which line of section
+# 5 notices? Write a test that would have found it.
+
+
+# %%
+def is_right(scale_gradient):
+    """A test that needs no network: does this function pass on the share `scale` of the gradient,
+    and leave the number as it is?
+
+    scale_gradient(x, scale) -> (the number that comes out, the slope that a tape finds)
+
+    >>> is_right(lambda x, scale: (x, scale))
+    True
+    """
+    raise NotImplementedError
+
+
+check.exercise_02_5(is_right)
+check.solution("02.5")

@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 03. Search
 #
+# ← [02 Networks](02_networks.ipynb) · [the course](README.md) · [04 Reanalyse](04_reanalyse.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: search](pictures/circle_03.svg)
+#
 # MuZero's improvement operator is a Monte Carlo Tree Search (MCTS) through its own model. You build it
 # three times: as plain Python objects, as flat arrays for a whole batch, and compiled by Numba. All
 # three grow the same tree, node by node, and so does the library.
@@ -31,26 +35,17 @@ import os
 
 FAST = os.environ.get("MZU_FAST") == "1"  # the test suite's short version
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
-import numba
 import numpy as np
 
-from mzu.bench.timing import best_times
-from mzu.config import SearchConfig
-from mzu.networks.compiled.forward_pass import CompiledModel
-from mzu.networks.model import TabularModel
-from mzu.networks.compiled.weights import random_weights
+from mzu import SearchConfig, TabularModel, search
+from mzu.explain.notebook import walk_search
+from mzu.plots.trees import draw_tree
 from mzu.search import reference
-from mzu.search.history import prefix
-from mzu.search.kernels import ALL_ACTIONS
-from mzu.search.search import make_settings, search
-from mzu.search.tree import EDGE as LIBRARY_EDGE
-from mzu.search.tree import NODE as LIBRARY_NODE
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -86,10 +81,18 @@ def prior_term(prior, visits, node_visits):
 
 
 # On paper: log(19654 / 19652) = 0.0001018, so C(1) = 1.2501018. sqrt(4) * 1.2502544 = 2.5005088.
-assert math.isclose(exploration(1), 1.2501018, abs_tol=1e-7)
-assert math.isclose(exploration(4), 2.5005088, abs_tol=1e-7)
-assert math.isclose(prior_term(0.5, 0, 1), 0.6250509, abs_tol=1e-7)
-assert math.isclose(prior_term(0.5, 3, 4), 0.3125636, abs_tol=1e-7)  # taken three times: a quarter
+assert math.isclose(exploration(1), 1.2501018, abs_tol=1e-7), (
+    f"C(1) is {exploration(1):.7f}: sqrt(1) times log((1 + c2 + 1) / c2) + c1 is 1.2501018"
+)
+assert math.isclose(exploration(4), 2.5005088, abs_tol=1e-7), (
+    f"C(4) is {exploration(4):.7f}: the root is of N, the logarithm of (N + c2 + 1) / c2"
+)
+assert math.isclose(prior_term(0.5, 0, 1), 0.6250509, abs_tol=1e-7), (
+    "before the first visit the prior term is p C(N)"
+)
+assert math.isclose(prior_term(0.5, 3, 4), 0.3125636, abs_tol=1e-7), (
+    "an action taken three times has a quarter of its prior term: divide by 1 + n"
+)
 
 # %% [markdown]
 # Three actions, with a policy that likes them in the wrong order: the best one has the smallest prior.
@@ -116,10 +119,12 @@ value_terms, prior_terms, visits = one_node(VALUES, PRIORS, 100)
 chosen = np.argmax(value_terms + prior_terms, axis=1)
 print("the first twelve actions:", *chosen[:12])
 print("visits after 100 simulations:", *visits[-1])
-assert chosen[0] == 0  # nothing is known: the largest prior
-assert visits[-1].argmax() == 2  # the value wins in the end
+assert chosen[0] == 0, "nothing is known before the first simulation: the largest prior has to win"
+assert visits[-1].argmax() == 2, (
+    f"visits {visits[-1]}: in the end the value should win over the prior"
+)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 LINES, COLOURS = ["-", "--", ":"], ["C0", "C1", "C3"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.6), width_ratios=[1, 1.3])
 for a, (line, colour) in enumerate(zip(LINES, COLOURS, strict=True)):
@@ -173,7 +178,9 @@ for share, line, colour in zip([0, 0.01, 0.1], LINES, COLOURS, strict=True):
 right.set(xlabel="$N$ (visits)", ylabel="prior term", title="An action with prior 0.1")
 right.legend()
 plt.show()
-assert 0.0025 < exploration(51) / math.sqrt(51) - INIT < 0.003
+assert 0.0025 < exploration(51) / math.sqrt(51) - INIT < 0.003, (
+    "at 50 simulations the logarithm should add about 0.003 to 1.25"
+)
 
 # %% [markdown]
 # ## 2. A world to search by hand
@@ -201,9 +208,13 @@ crumb_world = TabularModel(
     value=[0, 0, 0.5, 0],
 )
 hidden, logits, value = crumb_world.initial(np.array([0]))  # everything is batched: one observation
-assert np.allclose(np.exp(logits), [[0.6, 0.4]]) and value[0] == 0
+assert np.allclose(np.exp(logits), [[0.6, 0.4]]) and value[0] == 0, (
+    "the world's start has priors 0.6 and 0.4, and the value 0"
+)
 hidden, reward, logits, value = crumb_world.recurrent(hidden, np.array([1]))
-assert hidden[0] == 2 and reward[0] == 0 and value[0] == 0.5
+assert hidden[0] == 2 and reward[0] == 0 and value[0] == 0.5, (
+    "action 1 should lead to state 2, pay nothing, and find the hunch of 0.5"
+)
 
 # %% [markdown]
 # The search knows no "end". A model that was trained well says of the end that nothing follows: reward
@@ -251,8 +262,12 @@ def new_node(index, hidden, logits, value):
 
 
 root = new_node(0, *(array[0] for array in crumb_world.initial(np.array([0]))))
-assert np.allclose([edge.prior for edge in root.edges], [0.6, 0.4])
-assert root.visits == 1 and root.value == 0
+assert np.allclose([edge.prior for edge in root.edges], [0.6, 0.4]), (
+    "the priors are softmax(logits)"
+)
+assert root.visits == 1 and root.value == 0, (
+    "a new root has one visit, its own evaluation, and the network's value"
+)
 
 # %% [markdown]
 # ### Select
@@ -286,9 +301,15 @@ def select(root, bounds, discount, normalise=minmax):
 bounds = [math.inf, -math.inf]
 path = select(root, bounds, 0.9)
 # By hand: 0.6 * 1.2501 = 0.7501 against 0.4 * 1.2501 = 0.5000.
-assert math.isclose(score(root, root.edges[0], bounds, 0.9), 0.7501, abs_tol=1e-4)
-assert math.isclose(score(root, root.edges[1], bounds, 0.9), 0.5000, abs_tol=1e-4)
-assert [edge.action for _, edge in path] == [0]
+assert math.isclose(score(root, root.edges[0], bounds, 0.9), 0.7501, abs_tol=1e-4), (
+    f"action 0 scores {score(root, root.edges[0], bounds, 0.9):.4f}: nothing but 0.6 C(1) is known"
+)
+assert math.isclose(score(root, root.edges[1], bounds, 0.9), 0.5000, abs_tol=1e-4), (
+    f"action 1 scores {score(root, root.edges[1], bounds, 0.9):.4f}: nothing but 0.4 C(1) is known"
+)
+assert [edge.action for _, edge in path] == [0], (
+    "the first simulation should follow the larger prior"
+)
 
 # %% [markdown]
 # ### Expand
@@ -305,8 +326,10 @@ def expand(model, path, index):
 
 
 expand(crumb_world, path, 1)
-assert root.edges[0].reward == 0.1
-assert root.edges[0].child.hidden == 1 and root.edges[0].child.value == 0
+assert root.edges[0].reward == 0.1, "the reward belongs to the edge: the crumb of 0.1"
+assert root.edges[0].child.hidden == 1 and root.edges[0].child.value == 0, (
+    "behind the crumb lies state 1, of which the network says 0"
+)
 
 # %% [markdown]
 # ### Back up
@@ -327,10 +350,26 @@ def backup(path, bounds, discount):
         node.visits += 1
 
 
+# A path of two steps by hand, with rewards 2 and -1 and a leaf of value 9: on the way up 9 becomes
+# -1 + 0.9 * 9 = 7.1, and that becomes 2 + 0.9 * 7.1 = 8.39. (Both nodes had the value 0.)
+leaf = Node(2, None, 9.0, 9.0, [])
+below = Node(1, None, 0.0, 0.0, [Edge(0, 1.0, reward=-1.0, child=leaf)])
+above = Node(0, None, 0.0, 0.0, [Edge(0, 1.0, reward=2.0, child=below)])
+backup([(above, above.edges[0]), (below, below.edges[0])], [math.inf, -math.inf], 0.9)
+received = [2 * above.value, 2 * below.value]
+assert np.allclose(received, [8.39, 7.1]), (
+    f"the two nodes received {received}, not 8.39 and 7.1: start at the leaf, the last edge first; "
+    "from the root down, the root sees one reward and one discount only"
+)
+
 backup(path, bounds, 0.9)
 # G = 0.1 + 0.9 * 0. The root's mean is over its own 0 and this 0.1.
-assert root.visits == 2 and math.isclose(root.value, 0.05)
-assert np.allclose(bounds, [0.1, 0.1])
+assert root.visits == 2 and math.isclose(root.value, 0.05), (
+    f"the root has {root.visits} visits and the mean {root.value:.4f}: its own 0, and 0.1"
+)
+assert np.allclose(bounds, [0.1, 0.1]), (
+    "one value has been seen, 0.1: it is the smallest and the largest"
+)
 
 # %% [markdown]
 # The second simulation, by hand. $N = 2$, $C(2) = 1.7680$. There is one value only, so no range yet.
@@ -353,14 +392,24 @@ for index in (2, 3):
     actions = [edge.action for _, edge in path]
     print(f"simulation {index}: root scores {scores}, path {actions}, root value {root.value:.4f}")
     if index == 2:
-        assert scores == [0.6304, 0.7072] and actions == [1]
-        assert math.isclose(root.value, 0.55 / 3) and np.allclose(bounds, [0.1, 0.45])
+        assert scores == [0.6304, 0.7072] and actions == [1], (
+            f"scores {scores}: by the table above action 1 is next, with 0.7072"
+        )
+        assert math.isclose(root.value, 0.55 / 3) and np.allclose(bounds, [0.1, 0.45]), (
+            f"root {root.value:.4f}, bounds {bounds}: 0.45 has come, the third number of the mean"
+        )
 # N = 3, C(3) = 2.1654: 0 + 0.6 * 2.1654 / 2 = 0.6496, 1 + 0.4 * 2.1654 / 2 = 1.4331.
 # At node 2 a tie: action 0.
-assert scores == [0.6496, 1.4331] and actions == [1, 0]
+assert scores == [0.6496, 1.4331] and actions == [1, 0], (
+    f"scores {scores}: now there is a range, and the value terms are exactly 0 and 1"
+)
 # That step is worth nothing: node 2 has the mean (0.5 + 0) / 2, the root (0 + 0.1 + 0.45 + 0) / 4.
-assert math.isclose(root.edges[1].child.value, 0.25) and math.isclose(root.value, 0.1375)
-assert np.allclose(bounds, [0, 0.45])
+assert math.isclose(root.edges[1].child.value, 0.25) and math.isclose(root.value, 0.1375), (
+    f"root {root.value:.4f}: a step that is worth nothing enters two means as a 0"
+)
+assert np.allclose(bounds, [0, 0.45]), (
+    f"bounds {bounds}: the step that pays nothing is the smallest value now"
+)
 
 # %% [markdown]
 # ### All of it
@@ -388,7 +437,9 @@ def root_visits(root):
 quiet = SearchConfig(num_simulations=50, discount=0.9, dirichlet_fraction=0.0)
 root = search_objects(crumb_world, 0, quiet)
 print("visits", root_visits(root), " value", round(float(root.value), 4))
-assert sum(root_visits(root)) == 50 and root_visits(root)[1] > root_visits(root)[0]
+assert sum(root_visits(root)) == 50 and root_visits(root)[1] > root_visits(root)[0], (
+    "50 simulations are 50 visits, and most of them should go to the treasure's side"
+)
 
 # %% [markdown]
 # The network preferred the crumb; the search does not. That is the *improvement*: $\pi$ puts most of its
@@ -412,14 +463,28 @@ def random_world(seed, states=30, actions=4):
 
 def same_tree(mine, theirs):
     """Compares two trees of objects and returns the number of nodes."""
-    assert (mine.index, mine.hidden, mine.visits) == (theirs.index, theirs.hidden, theirs.visits)
-    assert math.isclose(mine.value, theirs.value, rel_tol=1e-12, abs_tol=1e-12)
+    assert (mine.index, mine.hidden, mine.visits) == (theirs.index, theirs.hidden, theirs.visits), (
+        f"node {mine.index} is another one than the library's: the search selects differently"
+    )
+    assert math.isclose(mine.value, theirs.value, rel_tol=1e-12, abs_tol=1e-12), (
+        f"node {mine.index}: mean {mine.value:.6f}, the library's {theirs.value:.6f}: look at "
+        "backup"
+    )
     nodes = 1
     for my_edge, their_edge in zip(mine.edges, theirs.edges, strict=True):
-        assert (my_edge.action, my_edge.visits) == (their_edge.action, their_edge.visits)
-        assert my_edge.reward == their_edge.reward
-        assert (my_edge.child is None) == (their_edge.child is None)
-        assert math.isclose(my_edge.prior, their_edge.prior, rel_tol=1e-12)
+        assert (my_edge.action, my_edge.visits) == (their_edge.action, their_edge.visits), (
+            f"node {mine.index}: an edge has {my_edge.visits} visits, the library's "
+            f"{their_edge.visits}"
+        )
+        assert my_edge.reward == their_edge.reward, (
+            f"node {mine.index}: an edge's reward is not the library's"
+        )
+        assert (my_edge.child is None) == (their_edge.child is None), (
+            f"node {mine.index}: an edge is expanded in one tree and not in the other"
+        )
+        assert math.isclose(my_edge.prior, their_edge.prior, rel_tol=1e-12), (
+            f"node {mine.index}: a prior is not the library's"
+        )
         if my_edge.child is not None:
             nodes += same_tree(my_edge.child, their_edge.child)
     return nodes
@@ -431,7 +496,9 @@ for seed in range(5 if FAST else 20):
     (theirs,) = reference.search(world, np.array([seed]), quiet, np.random.default_rng(0))
     compared += same_tree(search_objects(world, seed, quiet), theirs)
 print(compared, "nodes compared, all equal")
-assert compared == 51 * (5 if FAST else 20)
+assert compared == 51 * (5 if FAST else 20), (
+    f"{compared} nodes: each search has one node per simulation, and the root"
+)
 
 # %% [markdown]
 # ## 4. Why the values are normalised
@@ -460,13 +527,17 @@ pays = {
 }
 for (name, scale), visits in pays.items():
     print(f"values {name:18s}  rewards x {scale:<3}  visits {visits}")
-assert pays["as they are", 100] == [50, 0, 0]  # 10 beats every prior term, for ever
-assert pays["min-max normalised", 1] == pays["min-max normalised", 100]
+assert pays["as they are", 100] == [50, 0, 0], (
+    f"{pays['as they are', 100]}: in cents, 10 should beat every prior term for ever"
+)
+assert pays["min-max normalised", 1] == pays["min-max normalised", 100], (
+    "normalised, the currency should not matter"
+)
 assert pays["min-max normalised", 1] == root_visits(
     reference.search(three_actions(1), np.array([0]), quiet, np.random.default_rng(0))[0]
-)
+), "our normalised search is not the library's"
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for axis, name in zip(axes, ["as they are", "min-max normalised"], strict=True):
     for place, (scale, hatch) in enumerate([(1, ""), (100, "//")]):
@@ -495,49 +566,14 @@ plt.show()
 # value; the number at an edge is the action, its width the share of visits. A short dotted line is an
 # edge that was never taken.
 
-# %%
-def layout(node, positions, free, depth=0):
-    """Leaves side by side, parents above the middle of their children."""
-    children = [edge.child for edge in node.edges if edge.child]
-    for child in children:
-        layout(child, positions, free, depth + 1)
-    x = [positions[child.index][0] for child in children] or [next(free)]
-    positions[node.index] = ((x[0] + x[-1]) / 2, -depth)
-
-
-def draw(axis, node, positions, total, size):
-    x, y = positions[node.index]
-    for number, edge in enumerate(node.edges):
-        if edge.child is None:
-            side = 0.3 * (2 * number / (len(node.edges) - 1) - 1)
-            axis.plot([x, x + side], [y, y - 0.4], ":", color="grey", lw=1.2, zorder=1)
-        else:
-            below_x, below_y = positions[edge.child.index]
-            width = 1 + 6 * edge.visits / total
-            axis.plot([x, below_x], [y, below_y], color="#999999", lw=width, zorder=1)
-            box = {"fc": "white", "ec": "none", "pad": 0.8}
-            middle = ((x + below_x) / 2, (y + below_y) / 2)
-            axis.text(*middle, edge.action, fontsize=8, ha="center", va="center", bbox=box)
-            draw(axis, edge.child, positions, total, size)
-    colour = plt.cm.cividis(np.clip(node.value, 0, 1))
-    axis.scatter(x, y, size, color=colour, ec="black", zorder=2)
-    ink = "black" if node.value > 0.55 else "white"
-    axis.text(x, y, node.visits, ha="center", va="center", fontsize=8, color=ink, zorder=3)
-
-
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 snapshots = [1, 2, 3, 8, 16, 28]
 figure, axes = plt.subplots(2, 3, figsize=(12, 6.8), height_ratios=[1, 2])
 for axis, simulations in zip(axes.flat, snapshots, strict=True):
     config = SearchConfig(num_simulations=simulations, discount=0.9, dirichlet_fraction=0.0)
     root = search_objects(crumb_world, 0, config)
-    positions = {}
-    leaves = itertools.count()
-    layout(root, positions, leaves)
-    width = next(leaves)
-    draw(axis, root, positions, simulations, size=280 if width < 8 else 150)
+    draw_tree(axis, root)
     axis.set_title(f"after simulation {simulations}, root value {root.value:.2f}", fontsize=11)
-    axis.set_xlim(-0.9, width - 0.1)
-    axis.axis("off")
 colours = plt.cm.ScalarMappable(plt.Normalize(0, 1), "cividis")
 figure.colorbar(colours, ax=axes, label="mean value of the node", shrink=0.6)
 plt.show()
@@ -548,6 +584,15 @@ plt.show()
 # reward belongs to the edge. After that almost everything goes there, and the tree grows downwards beyond
 # the end of the world, where there is nothing to find.
 #
+# The library keeps such a search with `record=True`. Move the slider: the tree after each simulation, both terms
+# of every score on its path, and what was backed up.
+
+# %%
+twelve = SearchConfig(num_simulations=12, discount=0.9, dirichlet_fraction=0.0)
+result = search(crumb_world, np.array([0]), twelve, np.random.default_rng(0), record=True)
+walk_search(result, discount=0.9)
+
+# %% [markdown]
 # ## 6. Two bugs that others shipped
 #
 # Both leave a search that runs, returns a proper distribution, and even finds treasures that are near.
@@ -593,9 +638,15 @@ def corridor_values(rule):
 
 for name, rule in RULES.items():
     print(f"{name:13s}", " ".join(f"{value:.4f}" for value in corridor_values(rule)))
-assert np.allclose(corridor_values(backup), [0.5**3 / 4, 0.5**2 / 3, 0.5 / 2, 1])
-assert np.allclose(corridor_values(backup_unreversed), [0.5 / 4, 0.5**2 / 3, 0.5**3 / 2, 1])
-assert np.allclose(corridor_values(backup_undiscounted), [1 / 4, 1 / 3, 1 / 2, 1])
+assert np.allclose(corridor_values(backup), [0.5**3 / 4, 0.5**2 / 3, 0.5 / 2, 1]), (
+    f"{corridor_values(backup)}: at each place up the corridor one discount more"
+)
+assert np.allclose(corridor_values(backup_unreversed), [0.5 / 4, 0.5**2 / 3, 0.5**3 / 2, 1]), (
+    "the unreversed backup should give the root gamma, and the node before the end gamma**3"
+)
+assert np.allclose(corridor_values(backup_undiscounted), [1 / 4, 1 / 3, 1 / 2, 1]), (
+    "without the discount, every mean is 1 over its number of visits"
+)
 
 # %% [markdown]
 # The unreversed backup hands the root a value that is too near by two steps, and node 2 one that is too
@@ -633,8 +684,12 @@ for axis, near, wrong in [(axes[0], 0.15, "unreversed"), (axes[1], 0.35, "undisc
     axis.legend(loc="upper left")
 axes[0].set_ylabel("share of visits on the detour")
 plt.show()
-assert shares[0.15, "right"][-1] > 0.5 > shares[0.15, "unreversed"][-1]
-assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1]
+assert shares[0.15, "right"][-1] > 0.5 > shares[0.15, "unreversed"][-1], (
+    "the right search should find the detour, the unreversed one should not"
+)
+assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1], (
+    "the right search should leave the detour, the undiscounted one should take it"
+)
 
 # %% [markdown]
 # Nobody reaches the treasure before simulation 139; until then there is only the near reward, and the
@@ -642,7 +697,10 @@ assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1]
 # reward three steps down. On the right the bug believes that a treasure in three steps is nearly as
 # good as one in the next.
 #
-# ## 7. The same search on flat arrays, for a batch
+# ## 7. The same search on flat arrays, for a batch (optional)
+#
+# *Sections 7 and 8 are about speed. Whoever wants the idea may go on with section 9; the cells below are folded and
+# run all the same.*
 #
 # Objects are slow in two ways. The interpreter looks up every attribute by its name, and the model is asked
 # about one edge at a time, while a network answers 32 questions in two or three times the time of one.
@@ -651,7 +709,10 @@ assert shares[0.35, "right"][-1] < 0.5 < shares[0.35, "undiscounted"][-1]
 # Node 0 is the root and simulation $n$ creates node $n$, in every tree of the batch. Nothing is ever
 # deleted. So a tree needs no pointers, only indices: `nodes[b, n]` and `edges[b, n, k]`, each a record.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+from mzu.search.tree import EDGE as LIBRARY_EDGE
+from mzu.search.tree import NODE as LIBRARY_NODE
+
 ROOT, NO_NODE = 0, -1
 NODE = np.dtype(
     [
@@ -673,7 +734,9 @@ EDGE = np.dtype(
     ],
     align=True,
 )
-assert NODE == LIBRARY_NODE and EDGE == LIBRARY_EDGE
+assert NODE == LIBRARY_NODE and EDGE == LIBRARY_EDGE, (
+    "our records differ from the library's in a field, or in its type"
+)
 
 
 class Tree(NamedTuple):
@@ -690,13 +753,15 @@ def new_tree(batch, nodes, actions):
 
 
 print(NODE.itemsize, "bytes a node,", EDGE.itemsize, "bytes an edge")
-assert new_tree(2, 51, 4).edges["prior"].shape == (2, 51, 4)
+assert new_tree(2, 51, 4).edges["prior"].shape == (2, 51, 4), (
+    "a tree has [batch, nodes, actions] edges"
+)
 
 # %% [markdown]
 # The functions are those of section 3 with indices in place of references. `factor[n]` is $C(n)$ from a table:
 # every score needs it, and there are no more than $S + 1$ different ones in a search of $S$ simulations.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def best_candidate(node, edges, bounds, factor, discount):
     low, high = bounds[0], bounds[1]
     best, best_score = 0, -math.inf
@@ -724,7 +789,7 @@ def select_row(tree, b, factor, discount):
         n = child
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def expand_row(edges, logits):
     """Priors: softmax(logits)."""
     largest = max(logits)
@@ -758,7 +823,7 @@ def backup_row(tree, b, leaf, discount):
 # %% [markdown]
 # Two functions put rows together to a batch. Between them stands the model.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def select_batch(tree, factor, discount, parents, candidates):
     for b in range(parents.shape[0]):
         parents[b], candidates[b] = select_row(tree, b, factor, discount)
@@ -804,7 +869,7 @@ def search_arrays(
 # %% [markdown]
 # Equal to `mzu.search.search.search`, field by field, for a batch of different positions?
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def same_arrays(mine, theirs):
     for name in NODE.names:
         np.testing.assert_allclose(mine.nodes[name], theirs.nodes[name], rtol=1e-12, atol=1e-12)
@@ -817,20 +882,26 @@ world, positions = random_world(0), np.arange(16)
 result = search(world, positions, quiet, np.random.default_rng(0))
 flat = search_arrays(world, positions, quiet)
 same_arrays(flat, result.tree)
-assert np.array_equal(result.policy, flat.edges["visits"][:, ROOT] / 50)  # pi
-assert np.allclose(result.value, flat.nodes["value"][:, ROOT])  # nu
+assert np.array_equal(result.policy, flat.edges["visits"][:, ROOT] / 50), (
+    "the policy is the visits of the root, divided by their sum"
+)
+assert np.allclose(result.value, flat.nodes["value"][:, ROOT]), "the value is the root's mean"
 for b in positions:  # and equal to our own objects
-    assert root_visits(search_objects(world, b, quiet)) == flat.edges["visits"][b, ROOT].tolist()
+    assert root_visits(search_objects(world, b, quiet)) == flat.edges["visits"][b, ROOT].tolist(), (
+        f"row {b}: objects and arrays do not visit the same"
+    )
 print(flat.nodes.size, "nodes and", flat.edges.size, "edges compared, all equal")
 
 # %% [markdown]
-# ## 8. Numba
+# ## 8. Numba (optional)
 #
 # The functions use numbers, loops and array elements, and nothing else. That is the part of Python that
 # Numba compiles to machine code. `register_jitable` says that compiled code may call a function (from
 # Python it stays what it was), `njit` compiles one that Python calls. Not one line of section 7 changes.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+import numba
+
 for function in (best_candidate, select_row, expand_row, backup_row):
     numba.extending.register_jitable(function)
 compiled = {"select_batch": numba.njit(select_batch), "add_nodes": numba.njit(add_nodes)}
@@ -850,7 +921,11 @@ for seed in range(1, 4):
 # calling it. `best_times` lets the contestants take turns and keeps the best time of each, because another
 # program may disturb any one of them. Times are of this machine; look at the ratios.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+from mzu.bench.timing import best_times
+from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.weights import random_weights
+
 BATCH = 8 if FAST else 32
 network = CompiledModel(random_weights(np.random.default_rng(0), observation_size=8, actions=4))
 observations = np.random.default_rng(1).normal(size=(BATCH, 8)).astype(np.float32)
@@ -867,9 +942,11 @@ def contestants(model, inputs):
 
 mine = search_arrays(network, observations, quiet, **compiled)
 theirs = search(network, observations, quiet, np.random.default_rng(0))
-assert np.array_equal(mine.edges["visits"], theirs.tree.edges["visits"])  # float32 networks too
+assert np.array_equal(mine.edges["visits"], theirs.tree.edges["visits"]), (
+    "our search with the network does not visit as the library's does"
+)
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 repetitions = 1 if FAST else 8
 times = {
     "tabular world": best_times(contestants(random_world(0), np.arange(BATCH) % 30), repetitions),
@@ -881,7 +958,7 @@ for name, found in times.items():
         ratio = found["objects"] / time
         print(f"  {stage:19s} {time:9.2f} ms   {ratio:8.1f} times as fast as objects")
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(11, 3), sharey=True)
 for axis, (name, found) in zip(axes, times.items(), strict=True):
     ratios = [found["objects"] / time for time in found.values()]
@@ -894,7 +971,9 @@ for axis, (name, found) in zip(axes, times.items(), strict=True):
     axis.set_xlim(0.1, max(ratios) * 4)
 axes[0].invert_yaxis()
 plt.show()
-assert FAST or times["tabular world"]["objects"] > 5 * times["tabular world"]["flat arrays, Numba"]
+assert (
+    FAST or times["tabular world"]["objects"] > 5 * times["tabular world"]["flat arrays, Numba"]
+), "Numba should make the flat arrays more than five times as fast as objects"
 
 # %% [markdown]
 # - **Flat arrays alone are slower than objects**: NumPy makes a new Python object of each element that is
@@ -937,7 +1016,9 @@ def balance(values, priors, simulations):
     return priors * scale / (high - values) - 1
 
 
-assert np.allclose(balance(np.zeros(3), PRIORS, 97), PRIORS * 100 - 1)  # the first special case
+assert np.allclose(balance(np.zeros(3), PRIORS, 97), PRIORS * 100 - 1), (
+    "with equal values and large N the visits should be p (S + K) - 1"
+)
 
 
 def one_search(model, simulations):
@@ -1006,10 +1087,19 @@ axes[2].set(xlabel="simulations", title="Binary tree of depth 4", ylim=(-0.05, 1
 axes[2].legend(loc="lower right")
 plt.show()
 
-assert settled.max() < 2
-assert np.abs(found["equal"] - predicted["equal"]).max() < 1.5
-assert FAST or found["different"][-1, 2] > 0.97 * lengths[-1]
-assert FAST or 0.97 < deep_values[-1] / optimal[0] < 1
+assert settled.max() < 2, (
+    f"{settled.max():.1f} visits between search and formula, long after the start"
+)
+assert np.abs(found["equal"] - predicted["equal"]).max() < 1.5, (
+    f"equal values: {np.abs(found['equal'] - predicted['equal']).max():.1f} visits from the "
+    "formula"
+)
+assert FAST or found["different"][-1, 2] > 0.97 * lengths[-1], (
+    "the best action should have nearly all visits in the end"
+)
+assert FAST or 0.97 < deep_values[-1] / optimal[0] < 1, (
+    "the root's value should come near the optimal one from below"
+)
 
 # %% [markdown]
 # ## 10. Root noise
@@ -1048,12 +1138,20 @@ same_arrays(search_arrays(world, positions, noisy, noise=noise, **compiled), res
 roots = reference.search(world, positions, noisy, np.random.default_rng(7))
 for b in positions:
     same_tree(search_objects(world, b, noisy, noise=noise[b]), roots[b])
-assert not np.array_equal(result.visits, flat.edges["visits"][:, ROOT])  # the noise is heard
-assert np.allclose(result.tree.edges["prior"][:, 1:].sum(axis=2), 1)
+assert not np.array_equal(result.visits, flat.edges["visits"][:, ROOT]), (
+    "the noise changes nothing: is it mixed into the root's priors?"
+)
+assert np.allclose(result.tree.edges["prior"][:, 1:].sum(axis=2), 1), (
+    "below the root priors have to sum to 1: noise is for the root only"
+)
 
 draws = dirichlet(np.random.default_rng(0), 100_000, 4, 0.25)
-assert np.allclose(draws.mean(axis=0), 1 / 4, atol=0.01)
-assert np.allclose(draws.var(axis=0), (1 / 4) * (3 / 4) / (4 * 0.25 + 1), rtol=0.02)  # textbook
+assert np.allclose(draws.mean(axis=0), 1 / 4, atol=0.01), (
+    "the mean of a Dirichlet draw over four actions is 1/4 each"
+)
+assert np.allclose(draws.var(axis=0), (1 / 4) * (3 / 4) / (4 * 0.25 + 1), rtol=0.02), (
+    "the variance of a Dirichlet draw is that of the textbook"
+)
 
 # %% [markdown]
 # ### How much?
@@ -1117,9 +1215,13 @@ for alpha in ALPHAS:
         f"rescue {rescue[alpha, 0.25]:.3f}, damage {damage[alpha, 0.25]:.3f}"
     )
 # A fraction of 0.1 lifts no prior to 0.11.
-assert all(rescue[alpha, fraction] == 0 for alpha in ALPHAS for fraction in (0, 0.05, 0.1))
-assert rescue[0.25, 0.25] > rescue[5, 0.25]
-assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03  # nearly one-hot noise: one action in eight
+assert all(rescue[alpha, fraction] == 0 for alpha in ALPHAS for fraction in (0, 0.05, 0.1)), (
+    "a fraction of 0.1 cannot lift a prior to 0.11; nothing should be rescued"
+)
+assert rescue[0.25, 0.25] > rescue[5, 0.25], "spiky noise should rescue more than even noise"
+assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03, (
+    "nearly one-hot noise should rescue one search in eight"
+)
 
 # %% [markdown]
 # - Below $\varepsilon = 0.11$ nothing is rescued, whatever $\alpha$: the noise cannot lift a prior over the threshold.
@@ -1152,14 +1254,22 @@ assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03  # nearly one-hot noise: o
 #   (`mzu/search/history.py`). The two scores that we worked out by hand in section 3 are in it:
 
 # %%
+from mzu.search.history import prefix
+from mzu.search.kernels import ALL_ACTIONS
+from mzu.search.search import make_settings
+
 result = search(crumb_world, np.array([0]), quiet, np.random.default_rng(0), record=True)
 history = result.history
 scores = history.value_terms[0, :3, 0] + history.prior_terms[0, :3, 0]  # at the root
 print(scores.round(4))
-assert np.allclose(scores[1:], [[0.6304, 0.7072], [0.6496, 1.4331]], atol=1e-4)
+assert np.allclose(scores[1:], [[0.6304, 0.7072], [0.6496, 1.4331]], atol=1e-4), (
+    f"scores {scores[1:].round(4).tolist()}: the history should hold those worked out by hand"
+)
 settings = make_settings(quiet, ALL_ACTIONS, sampled=2)
 early = prefix(result.tree, settings, simulations=3)
-assert early.nodes["visits"][0, 0] == 4 and math.isclose(early.nodes["value"][0, 0], 0.1375)
+assert early.nodes["visits"][0, 0] == 4 and math.isclose(early.nodes["value"][0, 0], 0.1375), (
+    "three simulations in, the root should have 4 visits and the mean 0.1375"
+)
 
 # %% [markdown]
 # `mzu.explain` puts such a history on a page for any position of a training run: the tree after each
@@ -1182,20 +1292,136 @@ assert early.nodes["visits"][0, 0] == 4 and math.isclose(early.nodes["value"][0,
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/03_search.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("03.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/03_search.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. The seam
 #
-# 1. **The seam.** Search `three_actions(scale)` for scales 0.01, 1 and 100, normalised. One of the three differs. Print the
-#    first ten root actions of each (`record=True`, `history.candidates`), find the simulation where they
-#    part, and explain it with the scores. What could a search do instead?
-# 2. **Siblings.** mctx normalises by the range of the node's own value and the $q$ of its visited
-#    children, not of the whole tree. Write that `best_edge` and show that your search equals the library's with
-#    `normaliser="siblings"`.
-# 3. **Arrays without Numba.** `select_row` in Python is slow because it reads one element at a time. Write
-#    a `select_batch` that goes down all trees of the batch at once with NumPy, without a loop over rows or
-#    candidates. Is it equal? From which batch size on is it faster than the loop?
-# 4. **How small a prior is tried?** Action 0 has the normalised value 1, all others have 0, in a world of $K$
-#    equal priors $p$ beside that of action 0. Derive the smallest $p$ at which the other actions are tried in $S$
-#    simulations, and check it for $S = 50$ to three digits.
-# 5. **Find the bug.** Somebody starts the root with `visits = 0`. Nothing fails. Which rule decides the first simulation
-#    then? Find a world with one good and one bad action in which a search of one simulation
-#    is wrong because of it, and look at the root's value: what is missing from the mean?
+# Until two different values are known, the value enters the score as it is, and there the unit can
+# decide. Write section 1's `one_node` for values in any unit and compare the first actions for
+# `VALUES` times 0.01, 1 and 100. Where do they part, and what could a search do instead?
+
+
+# %%
+def root_actions(values, priors, simulations):
+    """Section 1's node, but with values in any unit: which action does each simulation take?
+
+    values [K]: what each visit of an action returns; priors [K] -> actions [simulations]. The
+    value term is 0 for an action never taken, (value - low) / (high - low) over the values seen
+    so far, and, until two different ones are known, the value as it is. Ties go to the first
+    action.
+
+    >>> root_actions(np.array([0.0, 5.0]), np.array([0.6, 0.4]), 3)
+    [0, 1, 1]
+    """
+    raise NotImplementedError
+
+
+check.exercise_03_1(root_actions)
+check.solution("03.1")
+
+# %% [markdown]
+# ### 2. Siblings
+#
+# mctx normalises by the range of the node's own value and the $q$ of its visited children, not of the
+# whole tree. Write these scores. (A search with them equals the library's with
+# `normaliser="siblings"`: the solutions' page shows it.)
+
+
+# %%
+def sibling_scores(value, q, visits, priors):
+    """The scores of a node's actions, normalised as in mctx: by the node's own value and the q of
+    its visited children.
+
+    value: the node's mean; q, visits, priors [K] (q is nan where visits is 0) -> scores [K]. The
+    range is at least 1e-8 wide, an action never taken has the value term 0, N is 1 + all visits.
+
+    >>> q, visits, priors = np.array([1.0, np.nan]), np.array([1, 0]), np.array([0.5, 0.5])
+    >>> sibling_scores(0.0, q, visits, priors).round(3).tolist()
+    [1.442, 0.884]
+    """
+    raise NotImplementedError
+
+
+check.exercise_03_2(sibling_scores)
+check.solution("03.2")
+
+# %% [markdown]
+# ### 3. Arrays without Numba
+#
+# `select_row` in Python is slow because it reads one element at a time. Write one level of it for all
+# trees of the batch at once with NumPy, without a loop over rows or candidates. From which batch size
+# on would you expect it to be faster?
+
+
+# %%
+def best_of_rows(q, visits, priors, bounds):
+    """One level of `select` for a whole batch, without a loop: the best candidate of each row.
+
+    q, visits, priors [B, K], bounds [B, 2] -> candidates [B]. In a row whose upper bound is above
+    its lower one, q of visited candidates is normalised by them, in others it enters as it is; a
+    candidate never taken has the value term 0. N of a row is 1 + its visits.
+
+    >>> q, visits, bounds = np.array([[0.0, 9.0]]), np.zeros((1, 2), int), np.array([[0.0, 1.0]])
+    >>> best_of_rows(q, visits, np.array([[0.6, 0.4]]), bounds).tolist()
+    [0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_03_3(best_of_rows)
+check.solution("03.3")
+
+# %% [markdown]
+# ### 4. How small a prior is tried?
+#
+# Action 0 has the normalised value 1, all others have 0, in a world of $K$ equal priors $p$ beside
+# that of action 0. Derive the smallest $p$ at which the other actions are tried in $S$ simulations.
+
+
+# %%
+def smallest_prior(simulations, others):
+    """The prior from which on the others are tried: action 0 has the normalised value 1 and all
+    visits, `others` actions have equal priors p and the value 0, action 0 has the prior 1 -
+    others * p.
+
+    The last simulation decides; before it the node has N = `simulations` visits, its own
+    included.
+
+    >>> round(smallest_prior(50, 7), 4)
+    0.1166
+    """
+    raise NotImplementedError
+
+
+check.exercise_03_4(smallest_prior)
+check.solution("03.4")
+
+# %% [markdown]
+# ### 5. Find the bug
+#
+# Somebody starts the root with `visits = 0`. Nothing fails. Which rule decides the first simulation
+# then, and what is missing from the root's mean? Write what a search of one simulation should give;
+# the check knows what the bug gives.
+
+
+# %%
+def first_simulation(priors, rewards, value):
+    """A search of one simulation: which action does it take, and what is the root's value then?
+
+    priors, rewards [K], value: the network's value of the root; after any action comes an end of
+    value 0 -> (action, root value). The root's own evaluation is its first visit.
+
+    >>> first_simulation(np.array([0.01, 0.99]), np.array([-1.0, 1.0]), 0.5)
+    (1, 0.75)
+    """
+    raise NotImplementedError
+
+
+check.exercise_03_5(first_simulation)
+check.solution("03.5")

@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 04. Reanalyse
 #
+# ← [03 Search](03_search.ipynb) · [the course](README.md) · [05 Sampled actions](05_sampled_actions.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, games](pictures/circle_04.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | n-step returns with every kind of end; a stored game that is searched again and never leaves its track; the loop in which targets, tables and searches improve each other; the controller of the reanalyse fraction, and the buffers that stored games are drawn from |
@@ -36,7 +40,8 @@ import numpy as np
 
 import mzu.explain
 from mzu.explain import bugs, toy
-from mzu.search.search import search
+from mzu import search
+from mzu.plots.worlds import draw_episodes
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -70,7 +75,9 @@ BEST = np.zeros(CELLS)
 for _ in range(200):
     BEST = (REWARD + DISCOUNT * BEST[NEXT]).max(axis=1)
 best_policy = np.eye(3)[(REWARD + DISCOUNT * BEST[NEXT]).argmax(axis=1)]
-assert np.allclose(policy_value(best_policy), BEST)
+assert np.allclose(policy_value(best_policy), BEST), (
+    "the value of the best policy should be the fixed point that we found"
+)
 print("value of the best policy, cell by cell:", BEST)
 print("its actions:", [["left", "rest", "right"][a] for a in best_policy[:LAST].argmax(axis=1)])
 
@@ -82,8 +89,12 @@ print("its actions:", [["left", "rest", "right"][a] for a in best_policy[:LAST].
 # %%
 system = toy.toy_system()
 config, episodes = system.config, system.episodes
-assert np.array_equal(system.model.next_state, NEXT)
-assert np.allclose(system.model.reward, REWARD)
+assert np.array_equal(system.model.next_state, NEXT), (
+    "the corridor of mzu.explain has other steps than ours"
+)
+assert np.allclose(system.model.reward, REWARD), (
+    "the corridor of mzu.explain has other rewards than ours"
+)
 
 for number, episode in enumerate(episodes):
     end = "terminated" if episode.terminated else "truncated"
@@ -100,21 +111,7 @@ for number, episode in enumerate(episodes):
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True,
                             width_ratios=[len(episode) + 3 for episode in episodes])
-for number, (ax, episode) in enumerate(zip(axes, episodes, strict=True)):
-    cells, steps = episode.observations[:, 0], np.arange(len(episode) + 1)
-    ax.plot(steps, cells, "o-")
-    for t, u in enumerate(episode.rewards):
-        ax.text(t + 0.5, (cells[t] + cells[t + 1]) / 2, f"{u:+.1f}", fontsize=8, ha="center",
-                va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
-    if episode.terminated:
-        ax.plot(steps[-1], cells[-1], "ks", markersize=10, label="terminal")
-    else:
-        ax.plot(steps[-1], cells[-1], "kx", markersize=11, markeredgewidth=2.5, label="cut off")
-    for border in range(4, len(episode), 4):
-        ax.axvline(border - 0.5, color="C1", linestyle="--")
-    ax.set(xlabel="step t", title=f"episode {number}", ylim=(-0.5, 7), xticks=steps[::2])
-    ax.legend(loc="lower right")
-axes[0].set(ylabel="cell")
+draw_episodes(axes, episodes, segment_length=4)
 figure.suptitle("The stored episodes, with rewards; dashed: where a segment ends")
 plt.show()
 
@@ -165,10 +162,18 @@ print(f"episode 1, step  5: z = {n_step_return(episodes[1], 5, 2, TARGET_VALUE):
 # discount: $0.5 + 0.9 \cdot 1.2 = 1.58$.
 
 # %%
-assert np.isclose(n_step_return(episodes[0], 0, 2, TARGET_VALUE), 0.2 - 0.45 + 0.81 * 1.2)
-assert np.isclose(n_step_return(episodes[0], 9, 2, TARGET_VALUE), 0.9 * 1.9)
-assert np.isclose(n_step_return(episodes[0], 10, 2, TARGET_VALUE), 1.9)
-assert np.isclose(n_step_return(episodes[1], 5, 2, TARGET_VALUE), 0.5 + 0.9 * 1.2)
+assert np.isclose(n_step_return(episodes[0], 0, 2, TARGET_VALUE), 0.2 - 0.45 + 0.81 * 1.2), (
+    "step 0: two rewards, 0.2 and -0.5, and 1.2 after two discounts"
+)
+assert np.isclose(n_step_return(episodes[0], 9, 2, TARGET_VALUE), 0.9 * 1.9), (
+    "step 9: the episode ends after two rewards, and nothing is added"
+)
+assert np.isclose(n_step_return(episodes[0], 10, 2, TARGET_VALUE), 1.9), (
+    "step 10: one reward is left, and then the end"
+)
+assert np.isclose(n_step_return(episodes[1], 5, 2, TARGET_VALUE), 0.5 + 0.9 * 1.2), (
+    "episode 1, step 5: one reward is left, and the bootstrap has one discount, not two"
+)
 
 # %% [markdown]
 # The library's `n_step_returns` does a batch of rows at once, without loops over positions. One row
@@ -193,7 +198,9 @@ def by_library(episode, n, value):
 for episode in episodes:
     for n in (1, 2, 5, 20):
         ours = [n_step_return(episode, t, n, TARGET_VALUE) for t in range(len(episode))]
-        assert np.allclose(ours, by_library(episode, n, TARGET_VALUE))
+        assert np.allclose(ours, by_library(episode, n, TARGET_VALUE)), (
+            f"n = {n}: our returns differ from the library's: is it the end, or the discount?"
+        )
 print("equal for all steps, all episodes and n = 1, 2, 5, 20")
 
 # %% [markdown]
@@ -223,7 +230,9 @@ from mzu.replay.segment import split_lengths
 
 UNROLL, N = config.learning.unroll_steps, config.learning.td_steps
 LENGTH = config.replay.segment_length
-assert (UNROLL, N, LENGTH) == (2, 2, 4)
+assert (UNROLL, N, LENGTH) == (2, 2, 4), (
+    "the numbers below are for unroll 2, n = 2 and segments of 4"
+)
 
 
 def expected_targets(episode, t, k, segment_end):
@@ -248,11 +257,21 @@ for row, (number, t) in enumerate(where):
         stop = segment_end[number, t]
         reward, value, policy_mask = expected_targets(episodes[number], t, k, stop)
         if k < UNROLL:
-            assert targets.reward_mask[row, k] == reward[1]
-            assert not reward[1] or np.isclose(targets.rewards[row, k], reward[0])
-        assert targets.value_mask[row, k] == value[1]
-        assert not value[1] or np.isclose(targets.values[row, k], value[0])
-        assert targets.policy_mask[row, k] == policy_mask
+            assert targets.reward_mask[row, k] == reward[1], (
+                f"episode {number}, step {t} + {k}: a reward target exists here and not there"
+            )
+            assert not reward[1] or np.isclose(targets.rewards[row, k], reward[0]), (
+                f"episode {number}, step {t} + {k}: the reward target is another one"
+            )
+        assert targets.value_mask[row, k] == value[1], (
+            f"episode {number}, step {t} + {k}: a value target exists here and not there"
+        )
+        assert not value[1] or np.isclose(targets.values[row, k], value[0]), (
+            f"episode {number}, step {t} + {k}: the value target is another one"
+        )
+        assert targets.policy_mask[row, k] == policy_mask, (
+            f"episode {number}, step {t} + {k}: only positions of the segment have a policy target"
+        )
 print(f"{len(where)} positions x {UNROLL + 1} unrolled steps: all targets and masks are equal\n")
 
 print("position               value targets         value mask  policy mask")
@@ -287,9 +306,10 @@ for at in ((0, 2), (0, 9), (0, 10), (1, 4), (1, 5)):
 #
 # $$\mathbb E[z_t] - v_\mu = (\gamma P_\mu)^n\,(v^- - v_\mu),$$
 #
-# so the **bias** dies out as $n$ grows. But each further reward brings its own chance with it, so
-# the **variance** grows. We check both with played games, once with a blank $v^-$ that says 0
-# everywhere, and once with a good one.
+# so the **bias** dies out in the end. (The largest error of all cells shrinks with every sweep; that of one
+# cell may grow at first.) But each further reward brings its own chance with it: the **spread** of $z$ goes
+# from that of one reward to that of a whole game's return, and may be larger on the way. We check both with
+# played games, once with a blank $v^-$ that says 0 everywhere, and once with a good one.
 
 
 # %%
@@ -329,7 +349,9 @@ for ax, (name, table) in zip(axes, tables.items(), strict=True):
         exact = sweep(agent, exact)
         last = np.where(cells[:, n] == LAST, 0.0, table[cells[:, n]])
         z = rewards[:, :n] @ DISCOUNT ** np.arange(n) + DISCOUNT**n * last
-        assert abs(z.mean() - exact[START]) < 5 * z.std() / np.sqrt(GAMES)  # played and exact agree
+        assert abs(z.mean() - exact[START]) < 5 * z.std() / np.sqrt(GAMES), (
+            f"n = {n}: the played games and the exact mean disagree"
+        )
         bias.append(abs(exact[START] - truth))
         spread.append(z.std())
     root_mean_square[name] = np.hypot(bias, spread)
@@ -344,9 +366,12 @@ plt.show()
 print({name: f"best n: {1 + errors.argmin()}" for name, errors in root_mean_square.items()})
 
 # %% [markdown]
-# On the left the bias is all there is at first: a blank table and one or two rewards know nothing
-# of the goal. The error falls only when the sums are long enough to reach it. On the right each
-# further reward adds more chance than knowledge, and the shortest sum is the best. So there is no
+# On the left the bias is most of the error at first: a blank table and one to three rewards know nothing
+# of the goal, and what they meet on the way makes it worse (0.67, then 0.75). The spread is largest
+# around $n = 8$, where about half of the games have reached the goal and the others still count as 0;
+# with longer sums nearly all have, and it sinks from 0.64 to 0.50, towards the 0.45 of a whole game's return. On
+# the right each further reward adds more chance than knowledge, the spread only grows, up to the same
+# 0.45, and the shortest sum is the best. So there is no
 # best $n$ as such: it depends on how good $v^-$ is, and $v^-$ gets better while one trains. $n$ is
 # a setting, 5 in the paper's Atari.
 #
@@ -402,9 +427,15 @@ print(f"n = 5: best {drift['the best player'][5]:.2f}, agent {drift['the agent']
 # data.
 
 # %%
-assert np.allclose(drift["the best player"], BEST[START])
-assert np.all(np.diff(drift["a bad player"][:6]) < 0)
-assert abs(np.mean(nu) - BEST[START]) < abs(drift["a bad player"][1] - BEST[START])
+assert np.allclose(drift["the best player"], BEST[START]), (
+    "the best player's sums should be right for every n"
+)
+assert np.all(np.diff(drift["a bad player"][:6]) < 0), (
+    "each reward of the bad player should pull the mean further down"
+)
+assert abs(np.mean(nu) - BEST[START]) < abs(drift["a bad player"][1] - BEST[START]), (
+    "the search value should be nearer to the truth than one reward of the bad player"
+)
 
 # %% [markdown]
 # ## 4. A stored game
@@ -497,14 +528,22 @@ for number, start, _ in segments:
     policies, values = reanalyse(piece, system.model, np.random.default_rng([number, start]))
     game_rng = np.random.default_rng([number, start])
     segment, differs = play_stored_game(piece, system.model, game_rng)
-    assert np.array_equal(segment.search_policy, np.float32(policies))
-    assert np.array_equal(segment.search_value, np.float32(values))
-    assert np.allclose(segment.priorities, priorities(piece, values), atol=1e-6)
-    assert np.array_equal(segment.actions, piece.actions)  # the stored ones, not the preferred ones
+    assert np.array_equal(segment.search_policy, np.float32(policies)), (
+        "the segment's policies are not those of our searches"
+    )
+    assert np.array_equal(segment.search_value, np.float32(values)), (
+        "the segment's values are not those of our searches"
+    )
+    assert np.allclose(segment.priorities, priorities(piece, values), atol=1e-6), (
+        "the priorities are |nu - z|, with z bootstrapped from the search value n steps later"
+    )
+    assert np.array_equal(segment.actions, piece.actions), (
+        "a stored game must keep its stored actions, whatever the search prefers"
+    )
     total += differs
 print(f"{len(segments)} pieces, {len(where)} positions: policies, values and priorities are equal")
 print(f"at {total} positions the search preferred another action; none of them was taken")
-assert total > 0
+assert total > 0, "nowhere the search preferred another action: then nothing was shown"
 
 # %% [markdown]
 # ## 5. The same position, better and better networks
@@ -563,7 +602,9 @@ print("best values    ", BEST)
 # %%
 POSITION, CELL = (0, 7), 4
 row = list(where).index(POSITION)
-assert stored_cells[row] == CELL and episodes[0].actions[7] == LEFT
+assert stored_cells[row] == CELL and episodes[0].actions[7] == LEFT, (
+    "this position should be cell 4, where the player went left"
+)
 policy_targets = np.array([policies[row] for policies, _ in found])
 search_values = np.array([values[row] for _, values in found])
 z_values = [n_step_return(episodes[0], 7, N, network.value) for network in networks[:-1]]
@@ -601,12 +642,20 @@ plt.show()
 # has no such memory: it does not contain the stored action at all.
 
 # %%
-assert policy_targets[0].argmax() == LEFT and policy_targets[-1].argmax() == RIGHT
+assert policy_targets[0].argmax() == LEFT and policy_targets[-1].argmax() == RIGHT, (
+    "the target should turn round: left at first, right at last"
+)
 print(f"true value of the policy that the targets define: {worth_of_targets[0]:.2f} at first, "
       f"{worth_of_targets[-1]:.2f} at last; the best is {BEST[CELL]:.2f}")
-assert worth_of_targets[0] < worth_of_policy[0] and worth_of_targets[-1] > 0.95 * BEST[CELL]
-assert np.all(policy_targets[ROUNDS // 2 :, RIGHT] > 2 / 3)
-assert abs(search_values[-1] - BEST[CELL]) < 0.1
+assert worth_of_targets[0] < worth_of_policy[0] and worth_of_targets[-1] > 0.95 * BEST[CELL], (
+    "the first targets should be worse than the network, the last ones nearly the best"
+)
+assert np.all(policy_targets[ROUNDS // 2 :, RIGHT] > 2 / 3), (
+    "in the second half of the rounds more than two visits in three should go right"
+)
+assert abs(search_values[-1] - BEST[CELL]) < 0.1, (
+    f"nu is {search_values[-1]:.2f} at last, the best value {BEST[CELL]:.2f}"
+)
 
 # %% [markdown]
 # ### One target, taken apart
@@ -643,8 +692,12 @@ show(explanation, "Position", "Value target", "Change")
 change = explanation.change
 half = np.abs(np.subtract(change["old_policy"], change["new_policy"])).sum() / 2
 first = explanation.value_target["steps"][0]
-assert np.isclose(change["total_variation"], half)
-assert np.isclose(first["total"], n_step_return(episodes[0], 7, N, networks[-1].value))
+assert np.isclose(change["total_variation"], half), (
+    "the explanation's total variation is half the sum of the differences"
+)
+assert np.isclose(first["total"], n_step_return(episodes[0], 7, N, networks[-1].value)), (
+    "the explanation's value target is the sum of section 2"
+)
 print(f"half the sum of the differences of the policies (total variation): {half:.2f}")
 
 # %% [markdown]
@@ -656,6 +709,12 @@ mzu.explain(early, *POSITION).tree_picture()
 
 # %%
 explanation.tree_picture()
+
+# %% [markdown]
+# Or step through today's search: the tree after each simulation, the scores that chose its path, the backup.
+
+# %%
+explanation.walk()
 
 # %% [markdown]
 # Both trees rest on the same model. The early one (above) walks left, towards the 1.9 that its network
@@ -674,7 +733,16 @@ reanalysed = toy.played(today)  # all stored games are played again, with the ne
 again = mzu.explain(reanalysed, *POSITION)
 print("\nafter another round of reanalyse:", again.flags)
 print(f"replay and a search of now differ by {again.change['total_variation']:.2f}")
-assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not again.flags
+assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not again.flags, (
+    "the old replay should be called stale, and nothing after another round of reanalyse"
+)
+
+# %% [markdown]
+# All of it on one page: what `mzu explain RUN --html` writes for a run of your own, and `--serve` shows in a
+# browser. The arrow keys go through the simulations.
+
+# %%
+again.page()
 
 # %% [markdown]
 # "Stale target" is no bug here. It says what is the case: the replay was filled by an older
@@ -682,7 +750,9 @@ assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not 
 # searches with different noise.
 
 # %% [markdown]
-# ## 6. The reanalyse fraction
+# ## 6. The reanalyse fraction (optional)
+#
+# *How a fraction is held and where stored games are drawn from. Whoever wants the idea may go on with section 7.*
 #
 # A search of a stored position and a search of a fresh one are the same search, so both can be
 # mixed. The *reanalyse fraction* $f$ is the share of targets that come from stored games: 0 is a
@@ -706,7 +776,7 @@ assert [flag["name"] for flag in explanation.flags] == ["stale target"] and not 
 #    it is: share / length against (1 - share) / length.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def chance_of_stored(fraction, places, stored_elsewhere, positions, games):
     """The probability of a stored game next; positions and games so far are [stored, fresh]."""
     stored_length, fresh_length = (max(positions[kind], 1) / max(games[kind], 1) for kind in (0, 1))
@@ -727,14 +797,16 @@ for _ in range(200):
     places = int(rng.integers(1, 33))
     elsewhere = int(rng.integers(places))
     ours = chance_of_stored(controller.fraction, places, elsewhere, positions, games)
-    assert np.isclose(ours, controller.chance(places, elsewhere))
+    assert np.isclose(ours, controller.chance(places, elsewhere)), (
+        "our probability is not the controller's"
+    )
 print("200 situations: the same probability")
 
 # %% [markdown]
 # A small simulation: 32 places, stored pieces of 1 to 15 positions, fresh games of 10 to 70,
 # fraction 0.8. The coin against the controller, both watched from the first search on.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 PLACES, FRACTION, SEARCHES = 32, 0.8, 200
 
 
@@ -792,10 +864,14 @@ print("coin, last  :", runs["coin"][:, -1])
 # has just drawn its first game. Then the long fresh games stay where they are while the short
 # stored ones end, and the share sinks towards the 0.44 that we have computed.
 
-# %%
-assert np.all(np.abs(runs["controller"] - FRACTION) < 0.05)
-assert np.all(np.abs(runs["controller"][:, -1] - FRACTION) < 0.005)
-assert np.all(runs["coin"][:, -1] < 0.5)
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+assert np.all(np.abs(runs["controller"] - FRACTION) < 0.05), (
+    "the controller should be within 0.05 of the fraction from the first search on"
+)
+assert np.all(np.abs(runs["controller"][:, -1] - FRACTION) < 0.005), (
+    "in the end the controller should be within 0.005 of the fraction"
+)
+assert np.all(runs["coin"][:, -1] < 0.5), "a coin per game should end below one half"
 
 # %% [markdown]
 # ### Where stored games come from
@@ -810,7 +886,7 @@ assert np.all(runs["coin"][:, -1] < 0.5)
 #
 # Each is a rule about who must leave. Typed, for buffers that hold at most so many steps:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 from mzu.episodes.episode import Episode
 from mzu.reanalyse.buffers import Demonstrations, HighestReturn, MostRecent
 
@@ -852,9 +928,15 @@ for episode in fresh:
     highest = highest_return(highest, episode, CAPACITY)
     for buffer in buffers.values():
         buffer.add(episode)
-    assert buffers["most recent"].episodes == recent[::-1]  # the library lists the oldest first
-    assert buffers["highest return"].episodes == highest
-assert buffers["demonstrations"].episodes == demonstrations  # 60 fresh episodes have passed it by
+    assert buffers["most recent"].episodes == recent[::-1], (
+        "the library's buffer holds other recent episodes than ours"
+    )
+    assert buffers["highest return"].episodes == highest, (
+        "the library's buffer holds other high returns than ours"
+    )
+assert buffers["demonstrations"].episodes == demonstrations, (
+    "demonstrations never change: 60 fresh episodes should have passed them by"
+)
 for name, buffer in buffers.items():
     print(f"{name:14} holds", [int(episode.source) for episode in buffer.episodes])
 
@@ -864,7 +946,7 @@ for name, buffer in buffers.items():
 # the piece that holds it. A draw by episode would search the positions of short episodes too often.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw(episodes, rng):
     """(number of the episode, start and stop of the piece)."""
     step = int(rng.integers(sum(map(len, episodes))))
@@ -881,15 +963,19 @@ ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
 counted = {}
 for _ in range(DRAWS):
     number, start, stop = draw(buffer.episodes, ours)
-    assert buffer.draw(theirs) == (buffer.episodes[number], start, stop)
+    assert buffer.draw(theirs) == (buffer.episodes[number], start, stop), (
+        "the library drew another piece than we did, with the same random numbers"
+    )
     counted[number, start, stop] = counted.get((number, start, stop), 0) + 1
 
 names = sorted(counted)
 lengths = np.array([stop - start for _, start, stop in names])
 shares = np.array([counted[name] for name in names]) / DRAWS
 expected = lengths / buffer.steps
-assert lengths.sum() == buffer.steps  # every piece has come
-assert np.all(np.abs(shares - expected) < 5 * np.sqrt(expected / DRAWS))
+assert lengths.sum() == buffer.steps, "some piece was never drawn"
+assert np.all(np.abs(shares - expected) < 5 * np.sqrt(expected / DRAWS)), (
+    "a piece should be drawn in proportion to its length"
+)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
 left.scatter(range(60), [episode.total_reward for episode in fresh], s=12, color="black",
@@ -924,7 +1010,7 @@ plt.show()
 # **Never searching again.** A cache in front of the search looks like a clever saving: the position
 # was searched before. But then nothing is *re*analysed. In our loop of section 5:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 kept = networks[:1]
 for _ in range(ROUNDS):
     kept.append(learned(kept[-1], *by_cell(*found[0])))  # the targets of the first round, for ever
@@ -977,7 +1063,22 @@ print(bugs.BUGS["new_action_recorded"].happened)
 flags = flagged("new_action_recorded")
 for name, says in flags.items():
     print(f"\n{name}, at {len(says)} of {len(where)} positions; at {POSITION}:\n{says[POSITION]}")
-assert list(flags) == ["stored step"]
+assert list(flags) == ["stored step"], (
+    f"flags {list(flags)}: only the stored step should be flagged"
+)
+
+# %% [markdown]
+# 16 positions, and yet the search of section 4 preferred another action at 7 only? Two reasons. This system
+# records an action that is *drawn* from the visits, as a fresh game does, so that also a less visited one comes
+# up. And a position is flagged if any of the two actions along which its targets are unrolled is
+# not the stored one. Counted once each, so many recorded actions are wrong:
+
+# %%
+stored_actions = np.concatenate([episode.actions for episode in episodes])
+patient = bugs.planted("new_action_recorded")
+batch = patient.replay.at(np.array(list(where.values())), np.random.default_rng(0))
+recorded = batch.actions[:, 0]
+print(f"{np.sum(recorded != stored_actions)} of {len(where)} recorded actions are not the stored ones")
 
 # %% [markdown]
 # Policy and value targets are fine, and no curve of theirs would show anything. It is the *model*
@@ -1001,9 +1102,11 @@ print("cell    true rewards           learned               learned with the bug
 for cell in range(LAST):
     print(f"{cell:4}    {REWARD[cell]!s:20}   {healthy[cell]!s:20}  {sick[cell]}")
 seen = ~np.isnan(healthy)
-assert np.allclose(healthy[seen], REWARD[seen])
+assert np.allclose(healthy[seen], REWARD[seen]), (
+    "without the bug the learned rewards should be the true ones"
+)
 seen = ~np.isnan(sick)
-assert np.abs(sick - REWARD)[seen].max() > 0.5
+assert np.abs(sick - REWARD)[seen].max() > 0.5, "with the bug some learned reward should be far off"
 
 # %% [markdown]
 # In cell 5 *rest* now pays 1.9, like the step to the goal that it took the place of; in cell 4 the
@@ -1031,7 +1134,7 @@ assert np.abs(sick - REWARD)[seen].max() > 0.5
 #
 # * $z$ adds up true rewards and bootstraps from $v^-$; a terminal end adds nothing, a truncated one
 #   bootstraps earlier. Behind an end: zeros if it is terminal, masks if it is not.
-# * Longer sums trade bias for variance, and on other people's data they gain a bias of their own:
+# * Longer sums trade bias for spread, as long as $v^-$ is good, and on other people's data they gain a bias of their own:
 #   towards the player. $\nu$ does not ask who played, but believes the model.
 # * A stored game walks where the episode went, searches, records, and takes nothing.
 # * The same position gives better targets to a better network. That is all there is to Reanalyse,
@@ -1040,23 +1143,154 @@ assert np.abs(sick - REWARD)[seen].max() > 0.5
 #
 # ## Exercises
 #
-# Solutions: `tutorials/solutions/04_reanalyse.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("04.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/04_reanalyse.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Ends
 #
-# 1. **Ends.** Somebody forgets that a terminal state has no value: $z$ adds $\gamma\, v(6)$ at the
-#    end, too. Learn the values from games of the best player with $n = 1$ until nothing changes.
-#    (a) The last cell is never trained and keeps its 0.5. (b) The network cannot tell the last cell
-#    from the one before it: $v(6)$ is always $v(5)$. What do the values become?
-# 2. **A wrong model.** The model believes that 4 lies in the last cell instead of 2. The values of
-#    the table are the best ones. How wrong is $\nu$ in each cell, how wrong is $z$ ($n = 5$) from
-#    the data of the best player, and from those of the bad one?
-# 3. **Cut where the player errs.** Take the data of the bad player, stop the sum of $z$ before the
-#    first action that the best policy would not take, and bootstrap there. What happens to the
-#    error of section 3? What is the price?
-# 4. **Stuck.** Repeat section 5 with a network that begins with a preference for the left: logits
-#    of $-0.6$ times the step. What happens with 16 simulations, and what with 32? Why?
-# 5. **The right coin.** Stored pieces have 8 positions on average, fresh games 40. Which
-#    probability per game gives a share of 0.8 in the long run? Simulate it. Why does the library
-#    not do that?
-# 6. **Two illnesses, one flag.** `bugs.planted("one_piece_for_ever")` raises the flag "stale
-#    target", too. Find out from explanations alone what distinguishes it from
-#    "never_searches_again".
+# Somebody forgets that a terminal state has no value: $z$ adds $\gamma\, v(6)$ at the end, too. The
+# values are learned from games of the best player with $n = 1$ until nothing changes. (a) The last
+# cell is never trained and keeps its 0.5. (b) The network cannot tell the last cell from the one
+# before it: $v(6)$ is always $v(5)$. What do the values become?
+
+
+# %%
+def forgotten_end(rewards, discount, end):
+    """The values that are learned if the terminal state is bootstrapped from, too, by whoever
+    walks straight through.
+
+    rewards [T] of the steps from cell 0 to the last -> values [T] of the cells before the last
+    one, where nothing changes any more. `end` is what the network says of the last cell; None: it
+    cannot tell that cell from the one before it and says the same of both.
+
+    >>> forgotten_end(np.array([1.0, 2.0]), 0.5, 4.0).tolist()
+    [3.0, 4.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_1(forgotten_end)
+check.solution("04.1")
+
+# %% [markdown]
+# ### 2. A wrong model
+#
+# The model believes that 4 lies in the last cell instead of 2. Which target notices? Write the mean
+# of $z$ for any player; then compare, with the best values as table, the error of $z$ ($n = 5$) from
+# the best player's data and from the bad one's with that of $\nu$.
+
+
+# %%
+def mean_z(policy, value, n):
+    """The mean of z over many games of `policy` in the corridor: n rewards, then `value`.
+
+    policy [7, 3], value [7] -> [7]. NEXT and REWARD [7, 3] and DISCOUNT are the notebook's; the
+    last cell is an end, worth nothing whatever `value` says of it.
+
+    >>> mean_z(np.full((7, 3), 1 / 3), np.zeros(7), 1).round(2).tolist()
+    [0.03, -0.2, 0.23, -0.27, 0.17, 0.53, 0.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_2(mean_z)
+check.solution("04.2")
+
+# %% [markdown]
+# ### 3. Cut where the player errs
+#
+# Take the data of the bad player, stop the sum of $z$ before the first action that the best policy
+# would not take, and bootstrap there. What happens to the error of section 3? What is the price?
+
+
+# %%
+def cut_return(rewards, actions, best_actions, values, discount, terminated):
+    """z that stops before the first action that the best policy would not take, and bootstraps
+    there.
+
+    rewards, actions, best_actions [T], values [T + 1] of the observations, terminated: whether
+    the last observation is an end, worth nothing -> a number.
+
+    >>> cut_return([1.0, 5.0], [2, 0], [2, 2], [0.0, 3.0, 9.0], 0.5, False)
+    2.5
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_3(cut_return)
+check.solution("04.3")
+
+# %% [markdown]
+# ### 4. Stuck
+#
+# Repeat section 5 with a network that begins with a preference for the left, and without root noise.
+# What happens with 16 simulations, and what with 32? Why? (With noise the outcome of 16 is a matter
+# of luck: try some seeds.)
+
+
+# %%
+def policy_in_cell_2(simulations):
+    """Section 5 with a network that likes the left: its policy in cell 2 after 40 rounds.
+
+    The logits begin as -0.6 * STEP in every cell, the values as toy.EARLY_VALUES; both tables go
+    halfway to the mean targets of each cell. The search has so many simulations and no noise:
+    dataclasses.replace(config.search, num_simulations=simulations, dirichlet_fraction=0.0)
+    -> [3], to two digits
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_4(policy_in_cell_2)
+check.solution("04.4")
+
+# %% [markdown]
+# ### 5. The right coin
+#
+# Stored pieces have 8 positions on average, fresh games 40. Which probability per game gives a share
+# of 0.8 in the long run? Why does the library not do that?
+
+
+# %%
+def right_coin(share, stored_length, fresh_length):
+    """The probability per game of a stored game that gives `share` of stored positions in the
+    long run.
+
+    >>> right_coin(0.5, 10, 10)
+    0.5
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_5(right_coin)
+check.solution("04.5")
+
+# %% [markdown]
+# ### 6. Two illnesses, one flag
+#
+# `bugs.planted("one_piece_for_ever")` raises the flag "stale target", too. Find out from explanations
+# alone what distinguishes it from `"never_searches_again"`, and from a healthy run whose replay is a
+# little old.
+
+
+# %%
+def diagnosis(flags, copies):
+    """Which of three systems is it?
+
+    flags: for some stored positions the names of the flags of mzu.explain(system, episode, step);
+    copies: for the same positions how often each is in the replay
+    (explanation.position["in_replay"]) -> "never_searches_again", "one_piece_for_ever" or
+    "healthy"
+
+    >>> diagnosis([[], []], [1, 1])
+    'healthy'
+    """
+    raise NotImplementedError
+
+
+check.exercise_04_6(diagnosis)
+check.solution("04.6")

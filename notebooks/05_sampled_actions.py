@@ -9,6 +9,10 @@
 # %% [markdown]
 # # 05. Sampled actions
 #
+# ← [04 Reanalyse](04_reanalyse.ipynb) · [the course](README.md) · [06 Action injection](06_action_injection.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: search](pictures/circle_05.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | candidates drawn from a categorical and from a Gaussian policy, their priors, the first evaluations of the root's candidates, the policy target and its gradient by hand |
@@ -34,12 +38,12 @@ from statistics import NormalDist
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mzu.config import SearchConfig
-from mzu.networks.model import GaussianPolicy, TabularModel
+from mzu import SearchConfig, TabularModel, search
+from mzu.networks.model import GaussianPolicy
 from mzu.search import reference
 from mzu.search.history import prefix
 from mzu.search.kernels import SAMPLED_GAUSSIAN
-from mzu.search.search import make_settings, search
+from mzu.search.search import make_settings
 
 plt.style.use("tableau-colorblind10")
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True, "grid.alpha": 0.3})
@@ -55,7 +59,7 @@ np.set_printoptions(precision=3, suppress=True)
 for dimensions in (1, 2, 6, 21):
     counts = "  ".join(f"{levels**dimensions:8.1e}" for levels in (3, 5, 11))
     print(f"D = {dimensions:2}: actions with 3, 5 and 11 levels in each dimension:  {counts}")
-assert 3**21 > 10**10
+assert 3**21 > 10**10, "three values in 21 joints are more than ten thousand million actions"
 
 # %% [markdown]
 # Three levels per joint are coarse, and already ten thousand million actions. But a search with 50
@@ -63,40 +67,40 @@ assert 3**21 > 10**10
 #
 # ## 2. Draw K actions, and weigh them
 #
-# Let $\pi(a)$ be the policy at a node (the network's $p$; Sampled MuZero calls it $\pi$, and so do
-# we in sections 2 to 4). We draw $K$ actions from a *proposal* $\beta$. The natural choice is $\beta = \pi$;
+# Let $p(a)$ be the policy at a node, the network's. (Sampled MuZero calls it $p$; here $p$ stays what a search
+# makes of it.) We draw $K$ actions from a *proposal* $\beta$. The natural choice is $\beta = p$;
 # a *temperature* $\tau > 1$ makes the proposal flatter, so that less likely actions are tried too:
 #
-# $$\beta(a) \;\propto\; \pi(a)^{1/\tau}.$$
+# $$\beta(a) \;\propto\; p(a)^{1/\tau}.$$
 #
 # The same action may be drawn several times. Write $\hat\beta(a) = m_a / K$ for the share of the draws
 # that fell on $a$: the empirical distribution.
 #
-# **Which prior?** Suppose the search had all actions. It would turn $\pi$ into a better policy
-# $\mathcal I \pi$. Many improvements, and roughly that of MCTS too, have the form
+# **Which prior?** Suppose the search had all actions. It would turn $p$ into a better policy
+# $\mathcal I p$. Many improvements, and roughly that of MCTS too, have the form
 #
-# $$\mathcal I\pi(a) = \frac{\pi(a)\, f(a)}{Z}, \qquad Z = \sum_a \pi(a) f(a),$$
+# $$\mathcal I p(a) = \frac{p(a)\, f(a)}{Z}, \qquad Z = \sum_a p(a) f(a),$$
 #
-# where $f(a)$ is large for good actions. What we use of $\mathcal I\pi$ are expectations,
-# $\mathbb E_{\mathcal I\pi}[X] = \frac1Z \sum_a \pi(a) f(a) X(a)$: the value, the gradient of a loss.
-# Both sums are expectations under $\pi$. Under *another* distribution they are the same with a weight:
+# where $f(a)$ is large for good actions. What we use of $\mathcal I p$ are expectations,
+# $\mathbb E_{\mathcal I p}[X] = \frac1Z \sum_a p(a) f(a) X(a)$: the value, the gradient of a loss.
+# Both sums are expectations under $p$. Under *another* distribution they are the same with a weight:
 #
-# $$\sum_a \pi(a) f(a) X(a) = \sum_a \beta(a)\, \frac{\pi(a)}{\beta(a)} f(a) X(a)
-# = \mathbb E_{a\sim\beta}\Big[\tfrac{\pi(a)}{\beta(a)} f(a) X(a)\Big].$$
+# $$\sum_a p(a) f(a) X(a) = \sum_a \beta(a)\, \frac{p(a)}{\beta(a)} f(a) X(a)
+# = \mathbb E_{a\sim\beta}\Big[\tfrac{p(a)}{\beta(a)} f(a) X(a)\Big].$$
 #
 # That is *importance sampling*. Now replace the expectation by the mean of the $K$ draws, that is,
 # $\beta$ in front by $\hat\beta$. Its expectation is right for every $K$, because
 # $\mathbb E[\hat\beta(a)] = \beta(a)$:
 #
-# $$\sum_a \underbrace{\hat\beta(a)\,\frac{\pi(a)}{\beta(a)}}_{\hat\pi(a)} f(a) X(a)
-# \;\longrightarrow\; \sum_a \pi(a) f(a) X(a) \quad (K \to \infty),$$
+# $$\sum_a \underbrace{\hat\beta(a)\,\frac{p(a)}{\beta(a)}}_{\hat p(a)} f(a) X(a)
+# \;\longrightarrow\; \sum_a p(a) f(a) X(a) \quad (K \to \infty),$$
 #
 # and by the law of large numbers it gets there, with an error of order $1/\sqrt K$. The same holds for $Z$, so the
 # quotient converges as well. Read the left side again: it is *the same operator, applied to*
-# $\hat\pi = \pi\,\hat\beta / \beta$. So the search need not know that its actions were sampled. It gets
-# $\hat\pi$ as the prior, which is 0 for all that was not drawn, and works as ever.
+# $\hat p = p\,\hat\beta / \beta$. So the search need not know that its actions were sampled. It gets
+# $\hat p$ as the prior, which is 0 for all that was not drawn, and works as ever.
 #
-# For $\tau = 1$, $\pi/\beta = 1$ and the prior is $m_a/K$. The policy does not enter a second time: it
+# For $\tau = 1$, $p/\beta = 1$ and the prior is $m_a/K$. The policy does not enter a second time: it
 # is already in the sampling.
 
 
@@ -108,19 +112,21 @@ def softmax(logits):
 
 def propose_categorical(logits, uniforms, temperature):
     """logits [A], sorted uniforms [K] -> the distinct actions drawn from beta, and their priors."""
-    pi, beta = softmax(logits), softmax(logits / temperature)
+    policy, beta = softmax(logits), softmax(logits / temperature)
     drawn = np.searchsorted(np.cumsum(beta), uniforms, side="right")  # the inverse of beta's sums
     actions, times = np.unique(drawn, return_counts=True)
-    return actions, pi[actions] * (times / len(uniforms)) / beta[actions]
+    return actions, policy[actions] * (times / len(uniforms)) / beta[actions]
 
 
-# By hand: pi = (1/2, 1/3, 1/6) and temperature 2 give beta proportional to (0.707, 0.577, 0.408).
+# By hand: p = (1/2, 1/3, 1/6) and temperature 2 give beta proportional to (0.707, 0.577, 0.408).
 example = np.log([1 / 2, 1 / 3, 1 / 6])
 beta = np.sqrt([1 / 2, 1 / 3, 1 / 6]) / np.sqrt([1 / 2, 1 / 3, 1 / 6]).sum()
 actions, priors = propose_categorical(example, np.array([0.1, 0.2, 0.3, 0.9]), 2.0)
 print("beta:", beta, " drawn: 0, 0, 0, 2   candidates:", actions, " priors:", priors)
-assert np.array_equal(actions, [0, 2])
-assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]])
+assert np.array_equal(actions, [0, 2]), "0 and 2 were drawn, and each is one candidate"
+assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]]), (
+    "a prior is p times how often the action was drawn, divided by beta"
+)
 
 # %% [markdown]
 # Two things to notice. Three equal draws became **one candidate** with three times the share: as three
@@ -135,7 +141,7 @@ assert np.allclose(priors, [1 / 2 * (3 / 4) / beta[0], 1 / 6 * (1 / 4) / beta[2]
 BEST = 0.5
 GRID = np.linspace(-1, 1, 41)
 LOGITS = -((GRID + 0.3) ** 2) / (2 * 0.4**2)
-PI = softmax(LOGITS)
+POLICY = softmax(LOGITS)
 
 
 def reward(a):
@@ -147,10 +153,10 @@ rng = np.random.default_rng(1)
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), sharey=True)
 for ax, temperature in zip(axes, (1.0, 2.0, 5.0), strict=True):
     actions, priors = propose_categorical(LOGITS, np.sort(rng.random(20)), temperature)
-    ax.plot(GRID, PI, "-", color="black", label=r"policy $\pi$")
+    ax.plot(GRID, POLICY, "-", color="black", label=r"policy $p$")
     ax.plot(GRID, softmax(LOGITS / temperature), "--", color="C1", label=r"proposal $\beta$")
     ax.vlines(GRID[actions], 0, priors, color="C0")
-    ax.plot(GRID[actions], priors, "o", color="C0", label=r"prior $\pi\hat\beta/\beta$")
+    ax.plot(GRID[actions], priors, "o", color="C0", label=r"prior $p\,\hat\beta/\beta$")
     ax.set(xlabel="action a", title=f"temperature {temperature:g}: {len(actions)} candidates, "
            f"sum {priors.sum():.2f}")
     ax.title.set_fontsize(10)
@@ -165,15 +171,15 @@ plt.show()
 # ## 3. Bias and spread
 #
 # Now the claim about $K \to \infty$. Take $f(a) = e^{u(a)/0.1}$ with our reward $u$ and ask for $X = u$: what
-# is the improved policy worth? The truth is a sum over 41 actions. The estimate uses $\hat\pi$ in the
-# place of $\pi$. We repeat the draw many times and look at mean and spread, for the right prior and for two
-# wrong ones that one might well write: $\hat\beta$ alone (forgets the policy), and $\pi\hat\beta$ (forgets
+# is the improved policy worth? The truth is a sum over 41 actions. The estimate uses $\hat p$ in the
+# place of $p$. We repeat the draw many times and look at mean and spread, for the right prior and for two
+# wrong ones that one might well write: $\hat\beta$ alone (forgets the policy), and $p\,\hat\beta$ (forgets
 # that the policy was in the sampling already).
 
 # %%
 REPEATS = 500 if FAST else 20_000
 PROMISE = np.exp(reward(GRID) / 0.1)  # f(a)
-IMPROVED = PI * PROMISE / (PI * PROMISE).sum()
+IMPROVED = POLICY * PROMISE / (POLICY * PROMISE).sum()
 TRUTH = (IMPROVED * reward(GRID)).sum()
 
 
@@ -186,9 +192,9 @@ def improved_value(temperature, count, weigh, seed=0):
 
 
 PRIORS = {
-    r"$\pi\hat\beta/\beta$": (lambda beta, beta_hat: PI * beta_hat / beta, "o-"),
+    r"$p\,\hat\beta/\beta$": (lambda beta, beta_hat: POLICY * beta_hat / beta, "o-"),
     r"$\hat\beta$ alone": (lambda beta, beta_hat: beta_hat, "s--"),
-    r"$\pi\hat\beta$": (lambda beta, beta_hat: PI * beta_hat, "^-."),
+    r"$p\,\hat\beta$": (lambda beta, beta_hat: POLICY * beta_hat, "^-."),
 }
 COUNTS = [2, 5, 10, 20, 50, 100, 200, 500, 1000]
 TEMPERATURES = [0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 10]
@@ -200,7 +206,7 @@ for name, (weigh, style) in PRIORS.items():
 left.axhline(TRUTH, color="black", linestyle=":", label="all actions")
 left.set(xlabel="draws K", ylabel="mean estimate (reward)", title=r"Bias, $\tau = 2$")
 left.legend()
-right_prior = PRIORS[r"$\pi\hat\beta/\beta$"][0]
+right_prior = PRIORS[r"$p\,\hat\beta/\beta$"][0]
 spread = {}
 for temperature, style in ((1, "o-"), (2, "s--"), (5, "^-.")):
     spread[temperature] = [improved_value(temperature, n, right_prior).std() for n in COUNTS]
@@ -215,9 +221,9 @@ right.set(xlabel=r"temperature $\tau$", ylabel="root mean square error (reward)"
 right.set_xticks([0.5, 1, 2, 4, 10], ["0.5", "1", "2", "4", "10"])
 plt.show()
 
-worth = (PI * reward(GRID)).sum()
+worth = (POLICY * reward(GRID)).sum()
 print(f"policy {worth:.3f}, improved policy {TRUTH:.3f}; estimates with K = {COUNTS[-1]}:")
-names = ("right prior", "beta_hat alone", "pi * beta_hat")
+names = ("right prior", "beta_hat alone", "p * beta_hat")
 for name, values in zip(names, means.values(), strict=True):
     print(f"   {name:15} {values[-1]:.3f}")
 best_temperature = TEMPERATURES[int(np.argmin(errors))]
@@ -227,21 +233,27 @@ print("temperature with the smallest error at K = 20:", best_temperature)
 # Left: with the right prior the bias is there for small $K$ (a quotient of two unbiased estimates is not
 # unbiased) and goes away like $1/K$. With the wrong priors it stays, however many actions are drawn:
 # they improve *another* policy. Middle: the spread falls like $1/\sqrt K$. Right: here the good actions lie
-# at the edge of the policy, and a proposal that only repeats what $\pi$ likes rarely sees them. A
+# at the edge of the policy, and a proposal that only repeats what $p$ likes rarely sees them. A
 # temperature of 3 makes the error smaller by a quarter; beyond that there is nothing to gain. On a short
 # line a flat proposal costs little. In many dimensions it costs a lot (exercise 2), and the library's
 # default is $\tau = 1$.
 
 # %%
-bias = np.abs(np.array(means[r"$\pi\hat\beta/\beta$"]) - TRUTH)
-assert bias[-1] < 0.01
-assert min(abs(means[name][-1] - TRUTH) for name in list(PRIORS)[1:]) > 0.01
+bias = np.abs(np.array(means[r"$p\,\hat\beta/\beta$"]) - TRUTH)
+assert bias[-1] < 0.01, "with many draws the prior of the paper should give the true mean"
+assert min(abs(means[name][-1] - TRUTH) for name in list(PRIORS)[1:]) > 0.01, (
+    "the other two priors should stay wrong, however many draws"
+)
 if not FAST:
-    assert bias[COUNTS.index(100)] < bias[COUNTS.index(10)] / 4
+    assert bias[COUNTS.index(100)] < bias[COUNTS.index(10)] / 4, (
+        "ten times the draws should leave a quarter of the bias, or less"
+    )
     for temperature, values in spread.items():  # ten times the draws, about a third of the spread
         ratio = values[COUNTS.index(100)] / values[COUNTS.index(1000)]
         assert 0.8 * math.sqrt(10) < ratio < 1.3 * math.sqrt(10), temperature
-    assert errors[TEMPERATURES.index(3)] < 0.8 * errors[TEMPERATURES.index(1)]
+    assert errors[TEMPERATURES.index(3)] < 0.8 * errors[TEMPERATURES.index(1)], (
+        "a temperature of 3 should make the error smaller by a fifth at least"
+    )
 
 # %% [markdown]
 # ## 4. The Gaussian
@@ -250,25 +262,25 @@ if not FAST:
 # Representation"): the network gives a mean $\mu_d$ and a scale $\sigma_d$ for each dimension. Then $\beta$
 # is easy to work out. In one dimension
 #
-# $$\pi(a)^{1/\tau} \;\propto\; \exp\Big(-\frac{(a - \mu)^2}{2\sigma^2}\Big)^{1/\tau}
+# $$p(a)^{1/\tau} \;\propto\; \exp\Big(-\frac{(a - \mu)^2}{2\sigma^2}\Big)^{1/\tau}
 # = \exp\Big(-\frac{(a-\mu)^2}{2\,(\sqrt\tau\,\sigma)^2}\Big),$$
 #
 # a Gaussian with the same mean, $\sqrt\tau$ times as wide. So a draw is $a = \mu + \sqrt\tau\,\sigma\, n$
 # with a standard normal $n$. Put that into both densities, and mean and scale drop out:
 #
-# $$\frac{\pi(a)}{\beta(a)} =
+# $$\frac{p(a)}{\beta(a)} =
 # \frac{\frac{1}{\sigma}\, e^{-\tau n^2/2}}{\frac{1}{\sqrt\tau\,\sigma}\, e^{-n^2/2}}
 # = \sqrt\tau\; e^{\,n^2 (1-\tau)/2}, \qquad
 # \text{in } D \text{ dimensions} \quad \tau^{D/2}\, e^{\,\lVert n\rVert^2 (1-\tau)/2}.$$
 #
 # No two draws are equal now, so $\hat\beta = 1/K$ for each, with one exception: **the bounds.** Actions live
 # in $[-1, 1]$, and a draw outside is clipped. All draws above 1 become the *same* action 1. They are
-# duplicates and are merged, their priors added. Where does one take $\pi/\beta$ for such a draw? Where it fell,
+# duplicates and are merged, their priors added. Where does one take $p/\beta$ for such a draw? Where it fell,
 # before it was clipped. Then the sum of the priors at the bound is an ordinary importance sampling
 # estimate, of the mass that the clipped policy puts there:
 #
-# $$\mathbb E\Big[\sum_{k:\, a_k > 1} \tfrac1K\, \tfrac{\pi(a_k)}{\beta(a_k)}\Big]
-# = \int_1^\infty \beta(a)\,\frac{\pi(a)}{\beta(a)}\, da = \Pr_\pi(a > 1).$$
+# $$\mathbb E\Big[\sum_{k:\, a_k > 1} \tfrac1K\, \tfrac{p(a_k)}{\beta(a_k)}\Big]
+# = \int_1^\infty \beta(a)\,\frac{p(a)}{\beta(a)}\, da = \Pr_p(a > 1).$$
 
 
 # %%
@@ -289,18 +301,20 @@ def propose_gaussian(mean, scale, normals, temperature):
 mean, scale, temperature = 0.2, 0.3, 2.5
 normals = np.array([[-1.3], [0.0], [0.4], [2.1]])
 drawn = mean + scale * math.sqrt(temperature) * normals[:, 0]
-pi, beta = NormalDist(mean, scale), NormalDist(mean, scale * math.sqrt(temperature))
-ratios = [pi.pdf(a) / beta.pdf(a) for a in drawn]
+policy, beta = NormalDist(mean, scale), NormalDist(mean, scale * math.sqrt(temperature))
+ratios = [policy.pdf(a) / beta.pdf(a) for a in drawn]
 formula = math.sqrt(temperature) * np.exp(normals[:, 0] ** 2 * (1 - temperature) / 2)
-assert np.allclose(ratios, formula)
+assert np.allclose(ratios, formula), "the ratio of the densities is not that of the formula"
 actions, priors = propose_gaussian(np.array([mean]), np.array([scale]), normals, temperature)
 print("drawn  :", drawn, "\nactions:", actions[:, 0], "\npriors :", priors)
-assert np.allclose(priors, formula / 4) and actions.max() == 1
+assert np.allclose(priors, formula / 4) and actions.max() == 1, (
+    "a clipped draw keeps the ratio of the draw itself"
+)
 
 # %% [markdown]
 # A policy near the upper bound, to see the clipping: mean 0.7, scale 0.5. More than a quarter of its draws
 # land on 1. We compare the mean prior there with the true mass, and with what comes out if one takes
-# $\pi/\beta$ at the *clipped* action.
+# $p/\beta$ at the *clipped* action.
 
 # %%
 NEAR = NormalDist(0.7, 0.5)
@@ -319,7 +333,7 @@ for temperature in temperatures:
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.8))
 line = np.linspace(-1.2, 2.8, 300)
 wide = NormalDist(0.7, 0.5 * math.sqrt(2))
-left.plot(line, [NEAR.pdf(a) for a in line], "-", color="black", label=r"policy $\pi$")
+left.plot(line, [NEAR.pdf(a) for a in line], "-", color="black", label=r"policy $p$")
 left.plot(line, [wide.pdf(a) for a in line], "--", color="C1",
           label=r"proposal $\beta$ ($\tau = 2$)")
 normals = np.random.default_rng(3).standard_normal((20, 1))
@@ -329,18 +343,23 @@ left.plot(actions[:, 0], 4 * priors, "o", color="C0", label="candidates: 4 x pri
 left.axvspan(1, 2.8, color="grey", alpha=0.2, label="outside: becomes 1")
 left.set(xlabel="action a", ylabel="density (1 / unit of a)", title="20 draws, merged at the bound")
 left.legend(fontsize=8)
-right.axhline(MASS, color="black", linestyle=":", label=r"truth: $\Pr_\pi(a > 1)$")
-right.plot(temperatures, where_it_fell, "o-", label=r"$\pi/\beta$ where the draw fell")
-right.plot(temperatures, at_the_bound, "s--", label=r"$\pi/\beta$ at the clipped action")
+right.axhline(MASS, color="black", linestyle=":", label=r"truth: $\Pr_p(a > 1)$")
+right.plot(temperatures, where_it_fell, "o-", label=r"$p/\beta$ where the draw fell")
+right.plot(temperatures, at_the_bound, "s--", label=r"$p/\beta$ at the clipped action")
 right.set(xlabel=r"temperature $\tau$", ylabel="mean prior of the action 1", ylim=(0, 0.9),
           title="Where to take the ratio")
 right.legend()
 plt.show()
-assert np.allclose(where_it_fell, MASS, atol=0.03 if FAST else 0.006)
-assert abs(at_the_bound[-1] - MASS) > 0.1
+assert np.allclose(where_it_fell, MASS, atol=0.03 if FAST else 0.006), (
+    "what falls on the bound should be the policy's mass beyond it"
+)
+assert abs(at_the_bound[-1] - MASS) > 0.1, "clipping first should be visibly wrong"
 
 # %% [markdown]
-# ## 5. The same numbers as the library
+# ## 5. The same numbers as the library (optional)
+#
+# *Random-number plumbing: that our draws are the library's, one by one. Whoever believes it may go on with section 6, with the
+# class `OneStep` below in mind.*
 #
 # A search draws all its random numbers before it starts (`mzu/search/randomness.py`), so that it is a
 # plain function of arrays. We draw the same ones in the same order: noise for the root, then a seed for
@@ -348,7 +367,7 @@ assert abs(at_the_bound[-1] - MASS) > 0.1
 # means that a candidate is evaluated when a simulation takes it, as in notebook 03. Section 7 changes that.)
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def draw(rng, config, shape, gaussian):
     """The normals or sorted uniforms [1, N, K, ...] that a search of one position will use."""
     noise = (1, config.num_sampled_actions)
@@ -370,7 +389,7 @@ def candidates_of(tree, node):
 # First a categorical policy: a random world of six states with forty-one actions, of which each node draws
 # eight. We look at every node of the tree, not at the root only.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 world = np.random.default_rng(2)
 tables = TabularModel(
     next_state=world.integers(6, size=(6, 41)), reward=world.normal(size=(6, 41)),
@@ -386,8 +405,8 @@ for node in range(31):
     state = result.tree.hidden[0, node]
     ours = propose_categorical(tables.logits[state], uniforms[0, node], 2.0)
     theirs = candidates_of(result.tree, node)
-    assert np.array_equal(ours[0], theirs[0])
-    assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0)
+    assert np.array_equal(ours[0], theirs[0]), "our distinct actions are not the library's"
+    assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0), "our priors are not the library's"
 print("31 nodes, the same candidates and priors; at the root:")
 print("actions", candidates_of(result.tree, 0)[0])
 print("priors ", candidates_of(result.tree, 0)[1])
@@ -436,8 +455,10 @@ def same_proposals(model, temperature, dimensions):
     for node in range(31):
         ours = propose_gaussian(model.mean[0], model.scale[0], normals[0, node], temperature)
         theirs = candidates_of(result.tree, node)
-        assert np.array_equal(ours[0], theirs[0])
-        assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0)
+        assert np.array_equal(ours[0], theirs[0]), "our candidates are not the library's"
+        assert np.allclose(ours[1], theirs[1], rtol=1e-12, atol=0), (
+            "our priors are not the library's: is the ratio that of the draw, not of the action?"
+        )
     return config, result, normals
 
 
@@ -453,7 +474,7 @@ print(np.column_stack(candidates_of(result.tree, 0)))
 # with *our* proposal, visits what the library visits.
 
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def propose(policy, normals, temperature):
     """Our proposal as the reference search wants it: policy [2, D] -> edges."""
     pairs = zip(*propose_gaussian(policy[0], policy[1], normals, temperature), strict=True)
@@ -466,8 +487,12 @@ root = reference.Node(0, hidden[0], value[0], value[0], edges)
 reference.search_one(model, root, propose, normals[0], config)
 print("our visits          :", [edge.visits for edge in root.edges])
 print("the library's visits:", list(map(int, result.visits[0])))
-assert [edge.visits for edge in root.edges] == list(result.visits[0])
-assert math.isclose(root.value, result.value[0], rel_tol=1e-12)
+assert [edge.visits for edge in root.edges] == list(result.visits[0]), (
+    "the reference search visits otherwise"
+)
+assert math.isclose(root.value, result.value[0], rel_tol=1e-12), (
+    "the reference search has another root value"
+)
 
 # %% [markdown]
 # ## 6. Where did the visits go?
@@ -494,7 +519,7 @@ for simulation in (0, 1, 2, 3, 31):
     prior_terms = lowest.history.prior_terms[0, simulation, 0]
     print(f"{simulation + 1:9} {value_terms[0]:25.3f} {value_terms[1]:8.3f}"
           f" {prior_terms[0]:21.3f} {prior_terms[1]:8.3f}")
-assert lowest.visits[0, 0] == 32
+assert lowest.visits[0, 0] == 32, "with `lowest` the first candidate should keep all visits"
 
 # %% [markdown]
 # The table says why. With $\tau = 1$ all priors are $1/20$, so the first simulation takes the first
@@ -539,7 +564,7 @@ for count in (4, 8, 12, 20):
     derived, searched = second_try(count)
     rule = (count / 1.25) ** 2
     print(f"K = {count:2}: rule of thumb {rule:4.0f}, derived {derived:4}, searched {searched:4}")
-    assert derived == searched
+    assert derived == searched, "the number derived by hand is not that of the search"
 
 # %% [markdown]
 # So the search returns one draw from the policy, and calls it the improved policy. *There is no improvement.*
@@ -549,7 +574,9 @@ for count in (4, 8, 12, 20):
 
 # %%
 parent = search(bandit, [0], settings("parent"), np.random.default_rng(27))
-assert np.array_equal(lowest.actions, parent.actions)
+assert np.array_equal(lowest.actions, parent.actions), (
+    "the same seed should draw the same candidates"
+)
 line = np.linspace(-1.05, 1.05, 300)
 density = [NormalDist(-0.3, 0.4).pdf(a) for a in line]
 
@@ -584,7 +611,7 @@ for ax, result, name in zip(axes, (lowest, parent), ("lowest", "parent"), strict
 print(f"the policy itself: reward {bandit.initial([0])[2][0]:.3f}, best possible 1")
 axes[0].legend(fontsize=8, loc="upper left")
 plt.show()
-assert (parent.visits[0] > 0).sum() > 15
+assert (parent.visits[0] > 0).sum() > 15, "with `parent` nearly all candidates should be tried"
 
 # %% [markdown]
 # On the right every candidate was tried, and those near the best action were tried again. That is
@@ -652,18 +679,36 @@ print("visits of the candidates:", sum(edge.visits for edge in root.edges),
 first = search(bandit, [0], config, np.random.default_rng(27), record=True)
 before = prefix(first.tree, make_settings(config, SAMPLED_GAUSSIAN, 20, first=20), 0)
 library = before.edges[0, 0]
-assert np.array_equal(first.actions, lowest.actions)  # the same seed, the same candidates
-assert first.tree.first == 20 and first.tree.nodes.shape[1] == 1 + 20 + 32
-assert library["child"].tolist() == [edge.child.index for edge in root.edges] == list(range(1, 21))
-assert np.allclose(library["reward"], [edge.reward for edge in root.edges], rtol=1e-12, atol=0)
-assert library["value"].tolist() == [edge.child.value for edge in root.edges]
-assert library["visits"].sum() == sum(edge.visits for edge in root.edges) == 0
-assert np.allclose(before.bounds[0], bounds, rtol=1e-12, atol=0)
+assert np.array_equal(first.actions, lowest.actions), (
+    "the same seed should draw the same candidates, with first evaluations too"
+)
+assert first.tree.first == 20 and first.tree.nodes.shape[1] == 1 + 20 + 32, (
+    "there should be a node for the root, for 20 candidates and for 32 simulations"
+)
+assert (
+    library["child"].tolist() == [edge.child.index for edge in root.edges] == list(range(1, 21))
+), "each candidate should have its node before the first simulation"
+assert np.allclose(library["reward"], [edge.reward for edge in root.edges], rtol=1e-12, atol=0), (
+    "our first rewards are not the library's"
+)
+assert library["value"].tolist() == [edge.child.value for edge in root.edges], (
+    "our first values are not the library's"
+)
+assert library["visits"].sum() == sum(edge.visits for edge in root.edges) == 0, (
+    "a first evaluation is no visit"
+)
+assert np.allclose(before.bounds[0], bounds, rtol=1e-12, atol=0), (
+    "the range should hold the values of all candidates from the start"
+)
 
 for index in range(21, 53):
     simulate(bandit, root, normals, config, bounds, index)
-assert [edge.visits for edge in root.edges] == list(first.visits[0])
-assert math.isclose(root.value, first.value[0], rel_tol=1e-12)
+assert [edge.visits for edge in root.edges] == list(first.visits[0]), (
+    "our visits after first evaluations are not the library's"
+)
+assert math.isclose(root.value, first.value[0], rel_tol=1e-12), (
+    "our root value after first evaluations is not the library's"
+)
 print("visits without:", *lowest.visits[0])
 print("visits with   :", *first.visits[0], "  (ours and the library's)")
 
@@ -679,7 +724,7 @@ for ax, (name, result) in zip(axes, panels, strict=True):
 axes[0].legend(fontsize=8, loc="upper left")
 plt.show()
 same = search(bandit, [0], settings("parent", first=True), np.random.default_rng(27))
-assert np.array_equal(same.visits, first.visits)
+assert np.array_equal(same.visits, first.visits), "evaluated first, both rules should visit alike"
 
 # %% [markdown]
 # The same candidates, the same seed, the same rule for the unvisited. Without, the first candidate was compared with
@@ -715,8 +760,10 @@ for mode, simulations, is_first in (("lowest", 32, False), ("lowest", 52, False)
     evaluations = simulations + 20 * is_first
     print(f"{name:18} {evaluations:12} {row[3]:15.1f} {row[0]:19.3f} {row[1]:14.3f}")
 ours = spent["first evaluations", 32]
-assert ours[0] > max(spent[name, 52][0] for name in ("lowest", "parent")) + 0.05
-assert spent["lowest", 52][3] < 2 < ours[3]
+assert ours[0] > max(spent[name, 52][0] for name in ("lowest", "parent")) + 0.05, (
+    "first evaluations should be worth more than 20 simulations more"
+)
+assert spent["lowest", 52][3] < 2 < ours[3], "`lowest` should hardly look beyond one candidate"
 
 # %% [markdown]
 # With the same number of evaluations the first evaluations are ahead. They are on wherever actions are sampled
@@ -759,17 +806,27 @@ plt.show()
 for way in WAYS:
     print(f"{TITLES[way]:17}: K = 20, 32 simulations, by visits {table[way, 20][3, 0]:.3f}, "
           f"most visited {table[way, 20][3, 1]:.3f}")
-assert table["parent", 20][3, 1] > table["lowest", 20][3, 1] + 0.1
-assert table["first", 20][3, 0] > table["parent", 20][3, 0] + 0.1
+assert table["parent", 20][3, 1] > table["lowest", 20][3, 1] + 0.1, (
+    "`parent` should find better actions than `lowest`"
+)
+assert table["first", 20][3, 0] > table["parent", 20][3, 0] + 0.1, (
+    "first evaluations should find better actions than `parent`"
+)
 if not FAST:
     gain = table["parent", 20][3] - bandit.initial([0])[2][0]
-    assert gain[0] < gain[1] / 2
-    assert table["parent", 20][-1, 0] > table["parent", 3][-1, 0]  # more candidates, higher ceiling
-    assert table["parent", 3][1, 0] > table["parent", 50][1, 0]  # but they want simulations
+    assert gain[0] < gain[1] / 2, "a draw by the visits should gain less than half as much"
+    assert table["parent", 20][-1, 0] > table["parent", 3][-1, 0], (
+        "more candidates should have a higher ceiling"
+    )
+    assert table["parent", 3][1, 0] > table["parent", 50][1, 0], (
+        "many candidates should want more simulations than eight"
+    )
     for count in (20, 50):  # first evaluations: 4 simulations suffice, and more spread the visits
         drawn, most_visited, ceiling, _ = table["first", count].T
-        assert np.all(ceiling - most_visited < 0.01)
-        assert drawn[0] > drawn[-1]
+        assert np.all(ceiling - most_visited < 0.01), (
+            "the most visited action should be nearly the best candidate"
+        )
+        assert drawn[0] > drawn[-1], "more simulations should spread the visits"
 
 # %% [markdown]
 # Without first evaluations two limits pull against each other. The *ceiling* is the best candidate: with $K = 3$ it is
@@ -855,9 +912,13 @@ most_visited = result.actions[0, result.visits[0].argmax(), 0]
 print(f"most visited first action: {most_visited:.2f}")
 for name, means in curves.items():
     print(f"{name:26}", *(f"{mean:.2f}" for mean in means))
-assert curves["K = 20, first evaluations"][-1] < clipped_mean - 0.15
-assert min(curves["K = 20, without, lowest"]) > clipped_mean
-assert abs(most_visited - 0.2) < abs(most_visited - 0.6)
+assert curves["K = 20, first evaluations"][-1] < clipped_mean - 0.15, (
+    "first evaluations should move the mean towards 0.2, 0.15 below the policy's"
+)
+assert min(curves["K = 20, without, lowest"]) > clipped_mean, "without, it should go the wrong way"
+assert abs(most_visited - 0.2) < abs(most_visited - 0.6), (
+    "the most visited action should be nearer to 0.2 than to 0.6, where the policy is"
+)
 
 # %% [markdown]
 # The policy was perfect for the first reward; the search moves it towards 0.2, because the value of the second step
@@ -905,14 +966,18 @@ for i in (0, 1):  # differences instead of derivatives
     shift = 1e-6 * np.eye(2)[i]
     difference = policy_loss(*(start - shift), actions, weights)
     difference -= policy_loss(*(start + shift), actions, weights)
-    assert math.isclose(difference / 2e-6, step[i], rel_tol=1e-6, abs_tol=1e-8)
+    assert math.isclose(difference / 2e-6, step[i], rel_tol=1e-6, abs_tol=1e-8), (
+        "the gradient by hand is not the slope of the loss"
+    )
 after = start + 0.05 * step
 print(f"mean  {start[0]:.3f} -> {after[0]:.3f}   (best action {BEST})")
 print(f"scale {math.exp(start[1]):.3f} -> {math.exp(after[1]):.3f}")
 print(f"loss  {policy_loss(*start, actions, weights):.4f} -> "
       f"{policy_loss(*after, actions, weights):.4f}")
-assert after[0] > start[0]
-assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weights)
+assert after[0] > start[0], "a step should move the mean towards the visited actions"
+assert policy_loss(*after, actions, weights) < policy_loss(*start, actions, weights), (
+    "a step along the gradient should lower the loss"
+)
 
 # %% [markdown]
 # The library's loss is the same number, and TensorFlow finds the same gradient. (Its network puts out not the
@@ -938,8 +1003,12 @@ with tf.GradientTape() as tape:
 slopes = -tape.gradient(loss, outputs).numpy()[0, 0]
 sigmoid = 1 / (1 + math.exp(-(raw + 0.5413)))  # the slope of softplus
 print(f"loss: ours {policy_loss(*start, actions, weights):.5f}, library {float(loss[0, 0]):.5f}")
-assert math.isclose(float(loss[0, 0]), policy_loss(*start, actions, weights), rel_tol=1e-5)
-assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4)
+assert math.isclose(float(loss[0, 0]), policy_loss(*start, actions, weights), rel_tol=1e-5), (
+    "our loss is not the library's"
+)
+assert np.allclose(slopes, [step[0], step[1] / 0.4 * sigmoid], rtol=1e-4), (
+    "our gradient is not the library's"
+)
 
 # %% [markdown]
 # ## 10. The circle closed, in small
@@ -992,10 +1061,18 @@ axes[1].minorticks_off()
 axes[1].legend(loc="lower left")
 plt.show()
 if not FAST:
-    assert np.all(np.abs(ends["parent"][0] - BEST) < 0.1)
-    assert np.all(np.abs(ends["first"][0] - BEST) < 0.1)
-    assert np.abs(ends["lowest"][0] - BEST).max() > 0.3
-    assert ends["lowest"][1].max() < 0.1  # no longer able to find anything better
+    assert np.all(np.abs(ends["parent"][0] - BEST) < 0.1), (
+        "with `parent` every run should come within 0.1 of the best action"
+    )
+    assert np.all(np.abs(ends["first"][0] - BEST) < 0.1), (
+        "with first evaluations every run should come within 0.1 of the best action"
+    )
+    assert np.abs(ends["lowest"][0] - BEST).max() > 0.3, (
+        "with `lowest` some run should stay far away"
+    )
+    assert ends["lowest"][1].max() < 0.1, (
+        "with `lowest` the scale should have shrunk to nothing: no way back"
+    )
 
 # %% [markdown]
 # With `parent` all eight end at the best action, and with first evaluations too. With `lowest` alone each agent is
@@ -1013,7 +1090,7 @@ if not FAST:
 #   the tree: the normals wait in the places of the actions that they will become.
 # * **First evaluations for batches**: the candidates of all roots in one call of the model (`mzu/search/search.py`,
 #   `mzu/search/batched_kernels.py`).
-# * **Legal actions** at the root of a categorical search: they are masked before $\pi$ and $\beta$.
+# * **Legal actions** at the root of a categorical search: they are masked before $p$ and $\beta$.
 # * **Root noise** over the candidates that exist: `search.dirichlet_fraction`.
 # * **A floor**: a prior never becomes exactly 0 by underflow, since 0 says that there is no candidate.
 # * **A narrower policy for evaluation**, scale at most 0.05 (appendix "Evaluation"): near its mode, but
@@ -1022,10 +1099,10 @@ if not FAST:
 #
 # ## Summary
 #
-# * Where actions cannot be listed, each node searches over $K$ draws from $\beta \propto \pi^{1/\tau}$.
-# * The prior $\pi\hat\beta/\beta$ makes the search an estimate of the search over all actions, whose bias
+# * Where actions cannot be listed, each node searches over $K$ draws from $\beta \propto p^{1/\tau}$.
+# * The prior $p\,\hat\beta/\beta$ makes the search an estimate of the search over all actions, whose bias
 #   and spread vanish as $K$ grows. With $\tau = 1$ it is the share of the draws.
-# * For a Gaussian, $\beta$ is $\sqrt\tau$ times as wide, and $\pi/\beta = \tau^{D/2} e^{\lVert n\rVert^2(1-\tau)/2}$. It is
+# * For a Gaussian, $\beta$ is $\sqrt\tau$ times as wide, and $p/\beta = \tau^{D/2} e^{\lVert n\rVert^2(1-\tau)/2}$. It is
 #   taken where the draw fell, before clipping; equal actions are merged.
 # * Where unvisited candidates count as the lowest value, a search with many equal candidates and positive values
 #   tries only one. So all candidates of the root are evaluated first: their values are known, and they have no visits.
@@ -1034,24 +1111,148 @@ if not FAST:
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/05_sampled_actions.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("05.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/05_sampled_actions.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. How many candidates?
 #
-# 1. **How many candidates?** $K$ draws from a categorical policy have fewer than $K$ distinct actions.
-#    Derive the expected number for given $\beta$ and $K$. Check it with searches of the library on the
-#    41 actions of section 2, for temperatures 1 and 5 and $K = 20$.
-# 2. **The price of temperature.** Show that $\mathbb E_\beta[(\pi/\beta)^2] = (\tau/\sqrt{2\tau - 1})^D$ for a Gaussian.
-#    Of $K = 20$ draws, how many *effective* ones, $K / \mathbb E_\beta[(\pi/\beta)^2]$, are left with $\tau = 2$ in
-#    1, 6 and 21 dimensions? What happens at $\tau = 1/2$?
-# 3. **Find the bug.** Someone clips first, computes $n$ back from the clipped action and puts that into the ratio.
-#    Derive the mean prior of the action 1 for mean 0.7, scale 0.5, $\tau = 4$, and compare with the
-#    right one. For which $\tau$ does the bug not show?
-# 4. **Costs instead of rewards.** Subtract 1 from the reward (and the value) of `OneStep`, so that the best action
-#    pays 0 and all others less. How many candidates does a search with `lowest` and without first evaluations try
-#    now, and why does a mere constant matter? And with `parent`? And with first evaluations?
-# 5. **Does noise help?** Switch on the root noise of the library's default (fraction 0.25, alpha 0.25) in the
-#    bandit of section 6 with `lowest` and without first evaluations. How many of 20 candidates are tried in 32
-#    simulations, and how good is the most visited action compared with `parent`, and with first evaluations, without
-#    noise?
-# 6. **Higher dimensions.** Search `OneStep` with mean $-0.3$ and scale 0.4 in $D = 1, 4, 16$ dimensions with
-#    20 candidates, 64 simulations and first evaluations. How much of the way from the policy's reward to 1 does
-#    the most visited action make? Would more simulations help?
+# $K$ draws from a categorical policy have fewer than $K$ distinct actions. Derive the expected number
+# for given $\beta$ and $K$, and check it with searches of the library on the 41 actions of section 2,
+# for temperatures 1 and 5 and $K = 20$.
+
+
+# %%
+def expected_candidates(beta, count):
+    """How many distinct actions `count` draws from a categorical proposal have, on average.
+
+    beta [A]: probabilities -> a number
+
+    >>> expected_candidates(np.array([0.5, 0.5]), 2)
+    1.5
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_1(expected_candidates)
+check.solution("05.1")
+
+# %% [markdown]
+# ### 2. The price of temperature
+#
+# Show that $\mathbb E_\beta[(p/\beta)^2] = (\tau/\sqrt{2\tau - 1})^D$ for a Gaussian policy $p$. Of
+# $K = 20$ draws, how many *effective* ones, $K / \mathbb E_\beta[(p/\beta)^2]$, are left with $\tau =
+# 2$ in 1, 6 and 21 dimensions? What happens at $\tau = 1/2$?
+
+
+# %%
+def effective_draws(count, temperature, dimensions):
+    """Of `count` draws of a Gaussian at a temperature, how many are left: count / E[(p / beta)^2].
+
+    E[(p / beta)^2] = (temperature / sqrt(2 temperature - 1)) ** dimensions; for a temperature of
+    1/2 and below it is infinite, and no draw is left.
+
+    >>> effective_draws(20, 1.0, 6)
+    20.0
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_2(effective_draws)
+check.solution("05.2")
+
+# %% [markdown]
+# ### 3. Find the bug
+#
+# Someone clips first, computes $n$ back from the clipped action and puts that into the ratio. Derive
+# the mean prior of the action 1 for mean 0.7, scale 0.5, $\tau = 4$, and compare with the right one.
+# For which $\tau$ does the bug not show?
+
+
+# %%
+def priors_of_the_bound(mean, scale, temperature):
+    """The mean prior of the action 1, to which all draws above it are clipped: (with the bug, as
+    it is right).
+
+    Draws are mean + sqrt(temperature) * scale * n; the ratio of a draw is sqrt(temperature) *
+    exp(n^2 (1 - temperature) / 2). The bug computes n back from the clipped action, so that every
+    clipped draw gets the ratio of the bound.
+
+    >>> [round(prior, 3) for prior in priors_of_the_bound(0.7, 0.5, 1.0)]
+    [0.274, 0.274]
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_3(priors_of_the_bound)
+check.solution("05.3")
+
+# %% [markdown]
+# ### 4. Costs instead of rewards
+#
+# Subtract 1 from the reward (and the value) of `OneStep`, so that the best action pays 0 and all
+# others less. How many candidates does a search with `lowest` and without first evaluations try now,
+# and why does a mere constant matter? And with `parent`? And with first evaluations?
+
+
+# %%
+def candidates_tried(constant, unvisited_value, first_evaluations):
+    """How many of 20 candidates a search of 32 simulations visits, on average over 200 positions
+    or more.
+
+    The bandit is OneStep([-0.3], [0.4]) with `constant` added to its reward and to its value;
+    discount 1, no noise. unvisited_value "lowest" or "parent", first_evaluations True or False ->
+    a number, of which the first digit after the point may differ.
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_4(candidates_tried)
+check.solution("05.4")
+
+# %% [markdown]
+# ### 5. Does noise help?
+#
+# Switch on the root noise of the library's default (fraction 0.25, alpha 0.25) in the bandit of
+# section 6 with `lowest` and without first evaluations. How many of 20 candidates are tried in 32
+# simulations, and how good is the most visited action compared with `parent`, and with first
+# evaluations, without noise?
+
+
+# %%
+def tried_and_reward(unvisited_value, first_evaluations, noise):
+    """Does noise help? The same bandit with constant 0 and root noise of this fraction (alpha
+    0.25).
+
+    -> (candidates visited, reward of the most visited action), means over 200 positions or more
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_5(tried_and_reward)
+check.solution("05.5")
+
+# %% [markdown]
+# ### 6. Higher dimensions
+#
+# Search `OneStep` with mean $-0.3$ and scale 0.4 in $D = 1, 4, 16$ dimensions with 20 candidates, 64
+# simulations and first evaluations. How much of the way from the policy's reward to 1 does the most
+# visited action make? Would more simulations help?
+
+
+# %%
+def share_of_the_way(dimensions, simulations):
+    """How much of the way from the policy's mean reward to 1 does the most visited action make?
+
+    OneStep with mean -0.3 and scale 0.4 in so many dimensions, 20 candidates, first evaluations, no
+    noise, 50 positions or more. The policy's mean reward is the bandit's own value.
+    """
+    raise NotImplementedError
+
+
+check.exercise_05_6(share_of_the_way)
+check.solution("05.6")

@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 06. Action injection
 #
+# ← [05 Sampled actions](05_sampled_actions.ipynb) · [the course](README.md) · [07 The training system](07_training_system.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, search](pictures/circle_06.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | the probability that a policy samples what the data did, a world with a known reward in D action dimensions, injection of the stored action into a search, and learning from recorded data with and without it |
 # | **Lives in** | `mzu/search/action_injection.py` (`inject_vector`, `inject_index`); called by `mzu/search/search.py` (`search(..., injected_actions=...)`), to read in `mzu/search/reference_candidates.py` (`inject_action`) |
-# | **Takes** | about a minute on two cores |
+# | **Takes** | about a minute to run on two cores; plan two hours to work through |
 # | **You need** | notebooks 04 (Reanalyse) and 05 (sampled actions); weighted least squares |
 #
 # With continuous actions a search looks only at actions that were *sampled from the policy*. When
@@ -36,13 +40,14 @@ import matplotlib.pyplot as plt
 import numba
 import numpy as np
 
-from mzu.config import SearchConfig
+from mzu import SearchConfig, search
+from mzu.explain.notebook import walk_search
 from mzu.networks.model import GaussianPolicy
 from mzu.search import reference
 from mzu.search.action_injection import inject_vector
 from mzu.search.history import prefix
 from mzu.search.kernels import SAMPLED_GAUSSIAN
-from mzu.search.search import make_settings, search
+from mzu.search.search import make_settings
 from mzu.search.tree import EDGE
 
 plt.style.use("tableau-colorblind10")
@@ -100,7 +105,9 @@ for row, (_, mean, scale) in enumerate(POLICIES):
         if D <= 6:
             tried[row, column] = hit_rate(*vectors, EPSILON, K, TRIALS, rng)
 error = np.sqrt(formula * (1 - formula) / TRIALS)
-assert np.all(np.abs(tried - formula)[:, :6] <= 4 * error[:, :6] + 2 / TRIALS)
+assert np.all(np.abs(tried - formula)[:, :6] <= 4 * error[:, :6] + 2 / TRIALS), (
+    "formula and simulation disagree by more than chance allows"
+)
 
 # %%
 figure, ax = plt.subplots(figsize=(7.5, 4.4))
@@ -119,7 +126,9 @@ plt.show()
 expected = 100_000 * formula[:, 5]
 for (name, *_), hits in zip(POLICIES, expected, strict=True):
     print(f"D = 6, {name:36} {hits:9.2g} hits expected in 100,000 positions")
-assert np.all(expected < 1) and np.all(tried[:, 5] == 0)
+assert np.all(expected < 1) and np.all(tried[:, 5] == 0), (
+    "in six dimensions less than one hit in 100,000 positions is expected, and none should come"
+)
 
 # %% [markdown]
 # At one dimension a sample comes close in seven of ten searches. At six dimensions never: search
@@ -187,7 +196,9 @@ for D in DIMENSIONS:
         _, _, still = world.play(np.zeros_like, 200, rng)
         print(f"D = {D}, steps {world.steps}: the recorded agent {good.sum(1).mean():5.2f}, "
               f"doing nothing {still.sum(1).mean():5.2f}")
-        assert good.sum(1).mean() > still.sum(1).mean()
+        assert good.sum(1).mean() > still.sum(1).mean(), (
+            "the recorded agent should earn more than doing nothing"
+        )
 
 # %% [markdown]
 # The learner's policy is a Gaussian whose mean is a linear function of the position,
@@ -292,11 +303,15 @@ ax.set(xlabel="dimensions of the action, D", ylabel="squared distance left (1: a
 ax.legend(loc="upper left", fontsize=9)
 plt.show()
 print("D:", sizes, "\nleft by the best of 20:", np.round(best[K], 2))
-assert best[K][0] < 0.2 and best[K][4] > 0.5
-assert best[2000][4] > stored[4]  # a hundred times the samples do not reach the data
+assert best[K][0] < 0.2 and best[K][4] > 0.5, (
+    "20 samples should reach the goal in one dimension, and leave half of the way in six"
+)
+assert best[2000][4] > stored[4], "a hundred times the samples should not reach what the data hold"
 draws = rng.standard_normal((20_000, K)).max(axis=1).mean()
 print(f"the best of {K} standard normals: {draws:.2f}")
-assert abs(draws - 1.87) < 0.02
+assert abs(draws - 1.87) < 0.02, (
+    f"the best of {K} standard normals should be 1.87 on average, not {draws:.2f}"
+)
 
 # %% [markdown]
 # In one dimension the samples hold something as good as the data. In six the best of them leaves 60 %
@@ -338,7 +353,9 @@ demo = inject(np.array([[0.1], [-0.3]], np.float32), np.array([0.5, 0.5]), np.fl
 print("new action  :", demo[0].ravel(), demo[1], "place", demo[2])
 demo = inject(np.array([[0.1], [-0.3]], np.float32), np.array([0.5, 0.5]), np.float32([-0.3]))
 print("sampled too :", demo[0].ravel(), demo[1], "place", demo[2])
-assert np.allclose(demo[1], [0.375, 0.625])
+assert np.allclose(demo[1], [0.375, 0.625]), (
+    f"priors {demo[1]}: sampled and injected, -0.3 keeps 0.375 and gets 0.25"
+)
 
 # %% [markdown]
 # Is it what the library does? Two places to look. First the functions themselves: `inject_vector` is
@@ -358,19 +375,26 @@ for trial in range(100):
     actions = np.clip(rng.normal(0.8, 0.4, (6, 2)), -1, 1).astype(np.float32)
     actions = np.unique(actions, axis=0)
     count = len(actions)
-    prior = rng.dirichlet(np.ones(count))
+    prior = rng.uniform(0.5, 1.5) * rng.dirichlet(np.ones(count))  # need not sum to 1 (notebook 05)
     stored = np.float32([1, 1]) if trial % 2 else np.float32(rng.uniform(-1, 1, 2))
     _, ours, place = inject(actions, prior, stored)
 
     edges = np.zeros(count + 1, EDGE)
     edges["prior"][:count] = prior
     places = np.vstack([actions, np.zeros((1, 2), np.float32)])
-    assert library_inject(edges, places, stored, 0.25) == place
-    assert np.allclose(edges["prior"][:len(ours)], ours, rtol=1e-12, atol=0)
+    assert library_inject(edges, places, stored, 0.25) == place, (
+        f"trial {trial}: the library puts the stored action elsewhere: was it sampled anyway?"
+    )
+    assert np.allclose(edges["prior"][:len(ours)], ours, rtol=1e-12, atol=0), (
+        f"the priors sum to {ours.sum():.3f}: the sampled ones must share what the injected one "
+        "leaves"
+    )
 
     listed = [reference.Edge(a, p) for a, p in zip(actions, prior, strict=True)]
     reference.inject_action(listed, stored, 0.25)
-    assert np.allclose([edge.prior for edge in listed], ours, rtol=1e-12, atol=0)
+    assert np.allclose([edge.prior for edge in listed], ours, rtol=1e-12, atol=0), (
+        f"trial {trial}: our priors differ from those of reference.inject_action"
+    )
 print("100 injections: equal to the library's, prior by prior")
 
 # %% [markdown]
@@ -400,15 +424,27 @@ injected = search(model, observations, plain, np.random.default_rng(3), injected
 for row in range(2):
     exists = bare.prior[row] > 0
     actions, prior, place = inject(bare.actions[row][exists], bare.prior[row][exists], stored[row])
-    assert injected.injected[row] == place
+    assert injected.injected[row] == place, (
+        f"row {row}: the search puts the stored action in another place"
+    )
     there = injected.prior[row] > 0
-    assert np.array_equal(injected.actions[row][there], actions)
-    assert np.allclose(injected.prior[row][there], prior, rtol=1e-12, atol=0)
+    assert np.array_equal(injected.actions[row][there], actions), (
+        f"row {row}: the candidates of the search are not ours"
+    )
+    assert np.allclose(injected.prior[row][there], prior, rtol=1e-12, atol=0), (
+        f"row {row}: the priors sum to {prior.sum():.3f} with ours and differ from the search's"
+    )
     print(f"row {row}: {exists.sum()} distinct samples, stored action is candidate {place} "
           f"with prior {prior[place]:.4f}; all priors are equal to ours")
-assert injected.injected[0] == K and injected.injected[1] < K
-assert np.allclose(injected.prior[0, :K], 0.75 / K)  # no noise in this row
-assert np.array_equal(noisy.actions, bare.actions) and np.ptp(noisy.prior[0]) > 0.01  # noise here
+assert injected.injected[0] == K and injected.injected[1] < K, (
+    "one stored action should be new, the other sampled anyway"
+)
+assert np.allclose(injected.prior[0, :K], 0.75 / K), (
+    "a row with injection has no noise: 0.75 is shared evenly"
+)
+assert np.array_equal(noisy.actions, bare.actions) and np.ptp(noisy.prior[0]) > 0.01, (
+    "without injection noise should make the priors uneven, and draw the same actions"
+)
 
 # %% [markdown]
 # In the second row the corner had been sampled several times: it had the prior $m / 20$, now it has
@@ -418,12 +454,18 @@ assert np.array_equal(noisy.actions, bare.actions) and np.ptp(noisy.prior[0]) > 
 # %%
 corner = np.flatnonzero((bare.actions[1] == stored[1]).all(axis=1))[0]
 m = round(bare.prior[1, corner] * K)
-assert m > 1 and np.isclose(injected.prior[1, corner], 0.25 + 0.75 * m / K)
+assert m > 1 and np.isclose(injected.prior[1, corner], 0.25 + 0.75 * m / K), (
+    f"{m} samples on the corner: its prior should be 0.25 + 0.75 m / 20"
+)
 mixed = search(model, observations, plain, np.random.default_rng(3), injected_actions=stored,
                inject=np.array([True, False]))
-assert mixed.injected.tolist() == [K, -1]
-assert np.array_equal(mixed.prior[0], injected.prior[0])
-assert np.array_equal(mixed.prior[1, :K], noisy.prior[1])
+assert mixed.injected.tolist() == [K, -1], "the first row injects, the second does not"
+assert np.array_equal(mixed.prior[0], injected.prior[0]), (
+    "a mixed batch should treat its first row as a batch with injection does"
+)
+assert np.array_equal(mixed.prior[1, :K], noisy.prior[1]), (
+    "a mixed batch should treat its second row as a batch with noise does"
+)
 
 # %% [markdown]
 # Now with first evaluations (notebook 05, section 7), as wherever actions are sampled. The injected
@@ -435,10 +477,14 @@ noisy = search(model, observations, CONFIG, np.random.default_rng(3))
 injected = search(model, observations, CONFIG, np.random.default_rng(3), injected_actions=stored)
 before = prefix(injected.tree, make_settings(CONFIG, SAMPLED_GAUSSIAN, K, first=K + 1), 0)
 edge = before.edges[0, 0, K]
-assert injected.tree.first == K + 1 and injected.injected[0] == K and edge["child"] == K + 1
+assert injected.tree.first == K + 1 and injected.injected[0] == K and edge["child"] == K + 1, (
+    "the stored action should be the last of 21 first evaluations, with a node of its own"
+)
 _, reward, _, value = model.recurrent(observations[:1], stored[:1])
-assert np.isclose(edge["reward"], reward[0], rtol=1e-12) and edge["value"] == value[0]
-assert before.edges["visits"][0, 0].sum() == 0
+assert np.isclose(edge["reward"], reward[0], rtol=1e-12) and edge["value"] == value[0], (
+    "its first evaluation should be what the model says of it"
+)
+assert before.edges["visits"][0, 0].sum() == 0, "first evaluations are no visits"
 print(f"before the first simulation: reward of the stored action {edge['reward']:.3f}, of the best "
       f"sample {before.edges['reward'][0, 0, :K].max():.3f}, visits of all {K + 1}: 0")
 
@@ -460,13 +506,24 @@ axes[0].set(ylabel="share")
 axes[0].legend()
 plt.show()
 print(f"visits of the stored action: {injected.visits[0, K]} of 50")
-assert injected.visits[0].argmax() == K
+assert injected.visits[0].argmax() == K, (
+    "the best candidate, the stored one, should have the most visits"
+)
 
 # %% [markdown]
 # Injection makes the search *look*; the value decides what it makes of what it sees. The stored action
 # is known to be better than anything sampled before the first simulation begins, and its prior is the
 # largest as well, so here it gets all visits. The policy target, with which the policy is trained, now
 # contains an action that the policy itself would never have come up with.
+#
+# Watch it: before the first simulation the twenty-one candidates have been evaluated, then the slider shows where the
+# visits go. (The stored action is the last candidate.)
+
+# %%
+short = dataclasses.replace(CONFIG, num_simulations=12)
+walked = search(model, observations[:1], short, np.random.default_rng(3),
+                injected_actions=stored[:1], record=True)
+walk_search(walked, discount=1.0)
 
 # %% [markdown]
 # ## 4. The effect, in one, two and six dimensions
@@ -504,7 +561,9 @@ def fit_policy(x, actions, share, smallest_scale=0.05):
 # Two positions on a line, visits 3 : 1 between -1 and 1: the mean is -0.5, the variance 0.75.
 visited, share = np.array([[[-1], [1]]] * 2), np.array([[0.75, 0.25]] * 2)
 weights, scale = fit_policy(np.zeros((2, 1)), visited, share)
-assert np.isclose(weights[1, 0], -0.5, atol=1e-3) and np.isclose(scale[0] ** 2, 0.75, atol=1e-5)
+assert np.isclose(weights[1, 0], -0.5, atol=1e-3) and np.isclose(scale[0] ** 2, 0.75, atol=1e-5), (
+    "the weighted fit should find the mean -0.5 and the variance 0.75"
+)
 
 # %% [markdown]
 # And the model? Nobody gives us the reward of positions that are not in the data. We *fit* the
@@ -626,11 +685,21 @@ plt.show()
 
 if not FAST:
     last = true_returns[..., -1]
-    assert np.all(last[:, 0] > data_return - 0.1)  # with injection: as good as the data, always
-    assert np.all(last[:, 0].mean(axis=1) > data_return.mean(axis=1))  # and better in the mean
-    assert np.all(last[:2, 1] > 0.95 * data_return[:2])  # one and two dimensions: without, as well
-    assert np.all(last[2, 1:] < 0.85 * data_return[2])  # six dimensions: not without
-    assert np.all(true_returns[2, 0, :, 5] > true_returns[2, 1, :, -1])  # 5 rounds beat 20
+    assert np.all(last[:, 0] > data_return - 0.1), (
+        "with injection every run should be as good as its data"
+    )
+    assert np.all(last[:, 0].mean(axis=1) > data_return.mean(axis=1)), (
+        "with injection the mean should be better than the data"
+    )
+    assert np.all(last[:2, 1] > 0.95 * data_return[:2]), (
+        "in one and two dimensions it should work without injection, too"
+    )
+    assert np.all(last[2, 1:] < 0.85 * data_return[2]), (
+        "in six dimensions it should not work without injection"
+    )
+    assert np.all(true_returns[2, 0, :, 5] > true_returns[2, 1, :, -1]), (
+        "in six dimensions 5 rounds with injection should beat 20 without"
+    )
 
 # %% [markdown]
 # * **One dimension:** no injection needed. The samples cover the line, the search finds what is good.
@@ -664,7 +733,9 @@ for i, D in enumerate(DIMENSIONS):
     print(f"D = {D}: mean error over all rounds {errors[i, 0].mean():.3f} with injection, "
           f"{errors[i, 1].mean():.3f} without")
 if not FAST:
-    assert errors[2, 1].mean() > errors[2, 0].mean()
+    assert errors[2, 1].mean() > errors[2, 0].mean(), (
+        "without injection the searches should look where the model is more wrong"
+    )
 
 # %% [markdown]
 # ## 5. Is it only copying?
@@ -772,10 +843,18 @@ for name in list(WAYS)[1:]:
     print(f"{name:31} {shares[0]:.0%}, {shares[1]:.0%}")
 if not FAST:
     searched, copied = reached["injection"], reached["behaviour cloning"]
-    assert np.all(searched > copied + 0.3)
-    assert searched[2].min() > reached["no injection"][2].max()
-    assert np.all(searched[:2] > reached["no injection"][:2] - 0.02)
-    assert np.all(np.abs(reached["injection, no first evaluations"] - copied) < 0.1)
+    assert np.all(searched > copied + 0.3), (
+        "injection with a search should earn far more than copying"
+    )
+    assert searched[2].min() > reached["no injection"][2].max(), (
+        "in six dimensions every run with injection should beat every run without"
+    )
+    assert np.all(searched[:2] > reached["no injection"][:2] - 0.02), (
+        "in one and two dimensions injection should do no harm"
+    )
+    assert np.all(np.abs(reached["injection, no first evaluations"] - copied) < 0.1), (
+        "without first evaluations injection should earn what copying earns"
+    )
 
 # %% [markdown]
 # * **Cloning averages.** Its mean lies between the two groups of actions, its scale covers both.
@@ -817,8 +896,12 @@ for prior, value, share in zip(PRIORS, by_prior.mean(1), bad_share.mean(1), stri
     print(f"prior {prior:4}: reward {value:.2f}, "
           f"visits of a bad stored action in the first round {share:.0%}")
 if not FAST:
-    assert np.ptp(by_prior[:3].mean(axis=1)) < 0.1  # from 0.05 to 0.5: not sensitive
-    assert by_prior[3].mean() < by_prior[:3].mean() - 0.3
+    assert np.ptp(by_prior[:3].mean(axis=1)) < 0.1, (
+        "from 0.05 to 0.5 the prior should hardly matter"
+    )
+    assert by_prior[3].mean() < by_prior[:3].mean() - 0.3, (
+        "with a prior of 0.9 the reward should fall"
+    )
 
 # %% [markdown]
 # From 0.05 to 0.5 it hardly matters, as the paper says: every candidate has been evaluated, so the
@@ -897,19 +980,129 @@ if not FAST:
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/06_action_injection.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("06.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/06_action_injection.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Narrow enough
 #
-# 1. **Narrow enough.** A policy has the right mean already. How small must its scale be so that one of
-#    20 samples comes within 0.1 of the stored action with probability 1/2, for D = 1, 2, 6 and 21?
-# 2. **What the prior alone does.** Take a model whose rewards and values are all 0. How many of 50
-#    visits does the injected action get with prior 0.25, and how many with 0.9? Guess before you
-#    run `search`.
-# 3. **A thousand buttons.** Discrete actions can be sampled too. With 1,000 equally likely actions and
-#    20 samples, how likely is the stored one among them? Write injection for discrete actions, and
-#    compare it with `search` (a `TabularModel` and `num_sampled_actions=20`).
-# 4. **One's own accidents.** A policy with mean 0 and scale 0.5 acts once in a position. The model knows
-#    nothing (all values 0). Reanalyse the position 20 times and fit mean and scale to the visits
-#    each time, with the agent's own action injected and without. What becomes of the mean and the scale?
-# 5. **Find the bug.** Somebody writes `prior[place] = injected_prior` in the place of
-#    `prior[place] += injected_prior`. All tests with random stored actions pass. Which input shows the
-#    mistake, and what do the priors sum to?
+# A policy has the right mean already. How small must its scale be so that one of 20 samples comes
+# within 0.1 of the stored action with probability 1/2, for D = 1, 2, 6 and 21?
+
+
+# %%
+def scale_for_one_half(dimensions, epsilon, count):
+    """How small must the scale be so that one of `count` samples comes within epsilon of the
+    stored action in every dimension, with probability 1/2? The mean is the stored action. To
+    three digits.
+
+    >>> round(scale_for_one_half(6, 0.1, 20), 3)
+    0.127
+    """
+    raise NotImplementedError
+
+
+check.exercise_06_1(scale_for_one_half)
+check.solution("06.1")
+
+# %% [markdown]
+# ### 2. What the prior alone does
+#
+# Take a model whose rewards and values are all 0. How many of 50 visits does the injected action get
+# with prior 0.25, and how many with 0.9? Guess before you run it.
+
+
+# %%
+def visits_by_prior(priors, simulations):
+    """All values are equal, so only the priors speak: how are the visits shared?
+
+    priors [K] -> visits [K]. The next visit goes to the largest prior / (1 + visits), the first
+    of equals.
+
+    >>> visits_by_prior(np.array([0.7, 0.3]), 3)
+    [2, 1]
+    """
+    raise NotImplementedError
+
+
+check.exercise_06_2(visits_by_prior)
+check.solution("06.2")
+
+# %% [markdown]
+# ### 3. A thousand buttons
+#
+# Discrete actions can be sampled too. With 1,000 equally likely actions and 20 samples, how likely is
+# the stored one among them? Write injection for discrete actions. (It should equal `search` with a
+# `TabularModel`, `num_sampled_actions=20` and `injected_actions`.)
+
+
+# %%
+def inject_discrete(actions, prior, stored, injected_prior):
+    """The stored action among sampled discrete ones.
+
+    actions [n] different numbers, prior [n] in any unit, stored: a number -> (actions, prior,
+    place). The stored action has injected_prior, the sampled ones share the rest in proportion to
+    their priors; one that was sampled anyway is not listed twice, and has its share and
+    injected_prior together.
+
+    >>> actions, prior, place = inject_discrete(np.array([7, 3]), np.array([0.5, 0.5]), 4, 0.2)
+    >>> actions.tolist(), prior.tolist(), place
+    ([7, 3, 4], [0.4, 0.4, 0.2], 2)
+    """
+    raise NotImplementedError
+
+
+check.exercise_06_3(inject_discrete)
+check.solution("06.3")
+
+# %% [markdown]
+# ### 4. One's own accidents
+#
+# A policy with mean 0 and scale 0.5 acts once in a position. The model knows nothing (all values 0),
+# so the visits are the priors. Reanalyse the position again and again with the agent's own action
+# injected, and fit mean and scale to the visits each time. What becomes of them?
+
+
+# %%
+def closing_in(own, mean, scale, rounds, injected_prior):
+    """Mean and scale after a position was searched again `rounds` times with the agent's own
+    action injected, by a model that knows nothing: the visits are the priors.
+
+    Each time, injected_prior of the weight lies on `own`, the rest on samples of the policy (so
+    many that they have its mean and scale), and both are fitted to all of it -> (mean, scale).
+
+    >>> closing_in(1.0, 0.0, 0.5, 1, 0.25)[0]
+    0.25
+    """
+    raise NotImplementedError
+
+
+check.exercise_06_4(closing_in)
+check.solution("06.4")
+
+# %% [markdown]
+# ### 5. Find the bug
+#
+# Somebody writes `prior[place] = injected_prior` in the place of `prior[place] += injected_prior`.
+# All tests with random stored actions pass. Which input shows the mistake, and what do the priors sum
+# to?
+
+
+# %%
+def sum_with_the_bug(actions, prior, stored, injected_prior):
+    """What the priors sum to if somebody writes prior[place] = injected_prior instead of +=.
+
+    actions [n], prior [n] that sum to 1, stored: a number -> a number
+
+    >>> round(sum_with_the_bug(np.array([1.0, 0.2]), np.array([0.6, 0.4]), 1.0, 0.25), 2)
+    0.55
+    """
+    raise NotImplementedError
+
+
+check.exercise_06_5(sum_with_the_bug)
+check.solution("06.5")

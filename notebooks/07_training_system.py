@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 07. The training system
 #
+# ← [06 Action injection](06_action_injection.ipynb) · [the course](README.md) · [08 Unplugged](08_unplugged.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: games, replay, learning](pictures/circle_07.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | games played in lockstep; a replay of segments; a sum tree that draws positions by priority; importance weights; the unrolled loss with every kind of end; AdamW with a cosine; the target network; and the loop that ties them together and learns CartPole from nothing |
 # | **Lives in** | `mzu/games/player.py`, `mzu/games/fresh_game.py`; `mzu/replay/replay.py`, `mzu/replay/segment.py`, `mzu/replay/priorities.py`; `mzu/learning/losses.py`, `mzu/learning/optimiser.py`, `mzu/learning/learner.py`; `mzu/training/trainer.py` |
-# | **Takes** | about four minutes on two cores; three hours to work through |
+# | **Takes** | about four minutes to run on two cores; three hours to work through |
 # | **You need** | notebooks 02 (networks, unrolling) and 04 (targets); that a search returns visits and a value (03) |
 #
 # All parts of the agent are on the table: a network (02), a search that improves what it says (03),
@@ -243,8 +247,12 @@ library_segments = [segment for _ in range(ROUNDS) for segment in theirs.advance
 def assert_same_segment(one, other):
     for name in ("observations", "actions", "rewards", "search_policy", "search_value"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert np.allclose(one.priorities, other.priorities, atol=1e-6)
-    assert (one.ended, one.terminated) == (other.ended, other.terminated)
+    assert np.allclose(one.priorities, other.priorities, atol=1e-6), (
+        "the priorities by hand are not the library's"
+    )
+    assert (one.ended, one.terminated) == (other.ended, other.terminated), (
+        "the segment's end is another one than the library's"
+    )
 
 
 for one, other in zip(segments, library_segments, strict=True):
@@ -254,7 +262,7 @@ print(f"all {len(segments)} segments are equal")
 # %% [markdown]
 # What has arrived in the replay after these 60 rounds, and what has not:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(11, 3.6))
 for place, lane in enumerate(lanes):
     begin = 0
@@ -360,7 +368,7 @@ class OurReplay:
             "ended": segment.ended,
             "terminated": segment.terminated,
             "bootstrap_observations": segment.observations[np.minimum(at + n, steps)],
-            "following_observations": segment.observations[:0],  # CRR's, notebook 08
+            "following_observations": segment.observations[:0],  # for another loss, notebook 08
             "search_policy": rows_from(segment.search_policy, t, len(at)),
             "search_actions": np.zeros((len(at), 0), np.int32),  # none sampled
             "search_value": rows_from(segment.search_value, t, len(at)),
@@ -410,7 +418,9 @@ leaves = all_leaves(our_replay)
 batch = our_replay.batch(leaves, np.ones(len(leaves)), np.random.default_rng(0))
 expected = library_replay.at(batch.positions, np.random.default_rng(0))
 assert_same_batch(batch._replace(weights=expected.weights), expected)
-assert len(our_replay) == len(library_replay) == len(leaves)
+assert len(our_replay) == len(library_replay) == len(leaves), (
+    "the two replays hold different numbers of positions"
+)
 print(f"{our_replay.added} segments were added, {len(our_replay.segments)} are kept; "
       f"{len(leaves)} positions, {len(Batch._fields)} arrays of a batch: all equal")
 for name in ("observations", "actions", "rewards", "bootstrap_observations", "search_policy"):
@@ -518,9 +528,11 @@ class SumTree:
 tree = SumTree(8)
 tree.set(np.arange(8), line.values)
 masses = np.linspace(0, 17.99, 200)
-assert tree.total == line.total and np.array_equal(tree.find(masses), line.find(masses))
+assert tree.total == line.total and np.array_equal(tree.find(masses), line.find(masses)), (
+    "tree and line should have one total and find the same leaves"
+)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 MASS = 9.5
 way = tree.path(MASS)
 figure, ax = plt.subplots(figsize=(9, 4))
@@ -569,9 +581,15 @@ for _ in range(20 if FAST else 200):
         one.set(changed, values)
     if line.total:
         masses = rng.random(20) * line.total
-        assert np.array_equal(line.find(masses), library_tree.find(masses))
-        assert np.array_equal(tree.find(masses), library_tree.find(masses))
-assert tree.total == library_tree.total == line.total
+        assert np.array_equal(line.find(masses), library_tree.find(masses)), (
+            "the library's tree finds other leaves than the line"
+        )
+        assert np.array_equal(tree.find(masses), library_tree.find(masses)), (
+            "our tree finds other leaves than the library's"
+        )
+assert tree.total == library_tree.total == line.total, (
+    "the totals differ: an ancestor is not the sum of its children"
+)
 print("line, tree and library find the same leaves")
 
 # %% tags=["timing"]
@@ -660,8 +678,12 @@ for ax, share in zip(axes, (0.0, 0.1), strict=True):
     counts = np.bincount(drawn, minlength=replay.capacity * replay.length)
     frequency = counts[leaves] / DRAWS
     wanted = (1 - share) * surprising / surprising.sum() + share / len(leaves)
-    assert np.allclose(wanted, replay.probabilities(leaves))
-    assert np.all(np.abs(frequency - wanted) < 5 * np.sqrt(wanted / DRAWS) + 1e-4)
+    assert np.allclose(wanted, replay.probabilities(leaves)), (
+        "P(i) is p^alpha over the sum of all; the replay says something else"
+    )
+    assert np.all(np.abs(frequency - wanted) < 5 * np.sqrt(wanted / DRAWS) + 1e-4), (
+        "some position is drawn more or less often than its probability"
+    )
     ax.bar(range(len(leaves)), frequency[order], color="C4", width=1,
            label=f"counted in {DRAWS:,} draws")
     ax.plot(wanted[order], "k-", label="P(i)")
@@ -725,11 +747,17 @@ for name in RULES:
     spread = np.sqrt((probability * (weight * gradient) ** 2).sum() - mean**2)
     counted = (weight * gradient)[drawn].mean()
     print(f"{name:24}  {mean:8.2f} (drawn {counted:6.2f})   {spread:8.2f}")
-    assert abs(counted - mean) < 5 * spread / np.sqrt(100_000)
+    assert abs(counted - mean) < 5 * spread / np.sqrt(100_000), (
+        "the counted mean gradient is not the computed one"
+    )
     if name != "priorities, no weights":
-        assert np.isclose(mean, gradient.mean())
+        assert np.isclose(mean, gradient.mean()), (
+            "with weights the mean gradient should be that of even drawing"
+        )
     else:
-        assert mean < 2 * gradient.mean() < 0
+        assert mean < 2 * gradient.mean() < 0, (
+            "without weights the mean gradient should be pulled to the large errors"
+        )
 
 # %% [markdown]
 # With weights the mean is that of uniform draws, to the last digit. And the spread is *smaller*: since
@@ -783,8 +811,12 @@ right.set(xlabel="gradient of a batch at v = 15", ylabel="batches of 4,000",
 plt.show()
 ends = {name: np.mean([path[-1] for path in paths[name]]) for name in RULES}
 print({name: f"{v:.1f}" for name, v in ends.items()}, f"mean {y.mean():.1f}, cubic {cubic:.1f}")
-assert abs(ends["priorities and weights"] - y.mean()) < 1
-assert ends["priorities, no weights"] > y.mean() + 1.5
+assert abs(ends["priorities and weights"] - y.mean()) < 1, (
+    "with weights the value should end at the mean"
+)
+assert ends["priorities, no weights"] > y.mean() + 1.5, (
+    "without weights the value should end too high"
+)
 
 # %% [markdown]
 # An agent without the weights would believe that random games last an eighth longer than they do.
@@ -803,7 +835,9 @@ for share in (0.0, 0.1):
     spread = np.sqrt((probability * (weight * (15 - y)) ** 2).sum() - mean**2)
     print(f"s = {share}: mean {mean:.2f}, spread of one draw {spread:.1f}, "
           f"largest weight {weight.max():.1f}")
-    assert np.isclose(mean, (15 - y).mean()) and (share == 0 or weight.max() <= 1 / share)
+    assert np.isclose(mean, (15 - y).mean()) and (share == 0 or weight.max() <= 1 / share), (
+        "a bit of even drawing should keep the mean and bound the weights"
+    )
 
 # %% [markdown]
 # The mean is right in both rows, but without uniform draws it is right in the way of a lottery: now and
@@ -922,10 +956,16 @@ from mzu.learning import losses
 theirs = losses.unroll(small_network, observations, actions, U, gradient_scale=0.5)
 library_losses = losses.unrolled_losses(theirs, targets, actions, small.learning, continuous=False)
 for name in Predictions._fields:
-    assert np.allclose(getattr(outputs, name), getattr(theirs, name), atol=1e-5)
+    assert np.allclose(getattr(outputs, name), getattr(theirs, name), atol=1e-5), (
+        f"{name} by hand is not the library's"
+    )
 for part, name in enumerate(("policy", "value", "reward")):
-    assert np.allclose(by_hand[:, :, part].sum(axis=1), getattr(library_losses, name), atol=1e-4)
-assert np.allclose(by_hand.sum(axis=(1, 2)), library_losses.total, atol=1e-4)
+    assert np.allclose(by_hand[:, :, part].sum(axis=1), getattr(library_losses, name), atol=1e-4), (
+        f"the losses of {name} by hand are not the library's"
+    )
+assert np.allclose(by_hand.sum(axis=(1, 2)), library_losses.total, atol=1e-4), (
+    "the total loss by hand is not the library's"
+)
 mean = by_hand.sum(axis=(1, 2)).mean()
 print(f"{len(leaves)} positions: the loss by hand is the library's, mean {mean:.3f}")
 
@@ -948,8 +988,12 @@ for name, row in rows.items():
         print(f"  {kind:6} mask of the steps {getattr(targets, kind + '_mask')[row].astype(int)}")
     before, after = (loss_by_hand(some, targets, row).sum() for some in (predictions, nonsense))
     print(f"  loss {before:.3f}, with nonsense at step {U}: {after:.3f}")
-    assert (before == after) == (name == "truncated")
-assert np.all(targets.values[rows["terminated"], 2:] == 0)
+    assert (before == after) == (name == "truncated"), (
+        f"{name}: nonsense behind a terminal end should be noticed, behind a cut it should not"
+    )
+assert np.all(targets.values[rows["terminated"], 2:] == 0), (
+    "behind a terminal end every value target is 0"
+)
 
 # %% [markdown]
 # Behind the truncated end nothing is known, and nothing is trained. Behind the terminal one reward 0 and
@@ -985,7 +1029,7 @@ def weighted_losses(predictions, targets):
 
 
 assert np.allclose(np.stack([part.numpy() for part in weighted_losses(outputs, targets)], axis=-1),
-                   by_hand, atol=1e-4)
+                   by_hand, atol=1e-4), "the loss of the whole batch is not that of the double loop"
 
 
 def gradients_at_h(scale):
@@ -1000,7 +1044,9 @@ def gradients_at_h(scale):
 arriving = {scale: gradients_at_h(scale) for scale in (1.0, 0.5, 0.0)}
 for scale, vectors in arriving.items():
     expected = scale ** np.arange(U + 1)[:, None] * arriving[1.0]
-    assert np.allclose(vectors, expected, rtol=1e-3, atol=1e-4 * np.abs(arriving[1.0]).max())
+    assert np.allclose(vectors, expected, rtol=1e-3, atol=1e-4 * np.abs(arriving[1.0]).max()), (
+        "gradients should arrive with the factors of the halving"
+    )
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 3.8))
 bottom = np.zeros(U + 1)
@@ -1082,7 +1128,9 @@ for _ in range(10):
     our_optimiser.apply(some_gradients)
     library_optimiser.apply([tf.constant(gradient) for gradient in some_gradients])
     for one, other in zip(*(network.trainable_variables for network in both), strict=True):
-        assert np.allclose(one.numpy(), other.numpy(), atol=1e-6)
+        assert np.allclose(one.numpy(), other.numpy(), atol=1e-6), (
+            "our optimiser and the library's lead to other weights"
+        )
 count = sum(weight.numpy().size for weight in our_optimiser.weights)
 print(f"ten steps: all {count:,} weights are equal")
 
@@ -1122,8 +1170,12 @@ right.set(xlabel="steps", ylabel="mean of 200 weights",
           title=r"Decay by $\lambda = 0.001$ per step, rate 0.001")
 right.legend(fontsize=8)
 plt.show()
-assert abs(decayed(1.0, True)[-1] - decayed(0.01, True)[-1]) < 0.05
-assert decayed(1.0, False)[-1] > 0.9
+assert abs(decayed(1.0, True)[-1] - decayed(0.01, True)[-1]) < 0.05, (
+    "with decoupled decay a weight should shrink alike, whatever its gradient"
+)
+assert decayed(1.0, False)[-1] > 0.9, (
+    "inside the gradient the decay should hardly act on a large gradient"
+)
 
 # %% [markdown]
 # Decoupled, both weights go the same way, which is the one that $\lambda$ says. Through the gradient, one
@@ -1177,8 +1229,12 @@ right.legend()
 plt.show()
 print("after 400 steps: v(A), v(B) =", *(f"{two_positions(period)[-1].round(3)} (every {period})"
                                          for period in (1, 10, 100)))
-assert np.abs(two_positions(1)[-1]).max() > 1e6
-assert np.allclose(two_positions(100)[-1], truth, atol=0.01)
+assert np.abs(two_positions(1)[-1]).max() > 1e6, (
+    "copied at every step, the values should run away"
+)
+assert np.allclose(two_positions(100)[-1], truth, atol=0.01), (
+    "copied every 100 steps, the values should arrive at the truth"
+)
 
 # %% [markdown]
 # Copied after every step, the values explode; every 10 steps, they swing. Copied every 100 steps, each
@@ -1267,10 +1323,14 @@ for step in range(8):
     batch = replay.sample(128, rng)
     (our_metrics, our_priorities), (metrics, priorities) = (
         learner.step(batch, learner.targets(batch)) for learner in (ours, theirs))
-    assert our_metrics.keys() == metrics.keys()
+    assert our_metrics.keys() == metrics.keys(), "our metrics are other ones than the library's"
     for name in metrics:
-        assert np.isclose(our_metrics[name], metrics[name], rtol=1e-3, atol=1e-3)
-    assert np.allclose(our_priorities, priorities, rtol=1e-3, atol=1e-3)
+        assert np.isclose(our_metrics[name], metrics[name], rtol=1e-3, atol=1e-3), (
+            f"{name}: ours is {our_metrics[name]:.4f}, the library's {metrics[name]:.4f}"
+        )
+    assert np.allclose(our_priorities, priorities, rtol=1e-3, atol=1e-3), (
+        "our new priorities are not the library's"
+    )
     for learner in (ours, theirs):
         learner.refresh_target()
     if step % 2 == 1:
@@ -1279,7 +1339,9 @@ for step in range(8):
         print(f"{step + 1:4}  " + "  ".join(f"{number:6.3f}" for number in shown))
 both = our_network, small_network
 for one, other in zip(*(network.trainable_variables for network in both), strict=True):
-    assert np.allclose(one.numpy(), other.numpy(), atol=2e-3)
+    assert np.allclose(one.numpy(), other.numpy(), atol=2e-3), (
+        "after one step our weights differ from the library's"
+    )
 print("eight steps, two copies to the target network: losses, priorities and weights are equal")
 
 # %% [markdown]
@@ -1401,8 +1463,13 @@ ax.set(xlabel="environment steps", ylabel="return (steps survived)", ylim=(0, 52
 ax.legend(fontsize=9, loc="upper left")
 plt.show()
 if not FAST:
-    assert returns[-100:].mean() > 3 * RANDOM_RETURN
-    assert max(numbers.mean() for _, numbers in log.evaluations) > 5 * RANDOM_RETURN
+    assert returns[-100:].mean() > 3 * RANDOM_RETURN, (
+        f"the last games pay {returns[-100:].mean():.0f}: training should triple what a random "
+        "player earns"
+    )
+    assert max(numbers.mean() for _, numbers in log.evaluations) > 5 * RANDOM_RETURN, (
+        "some evaluation should be five times the random player's return"
+    )
 
 # %% [markdown]
 # Seed 0, as it happened. For 5,000 steps nothing seems to come of it. The test games are even shorter
@@ -1414,6 +1481,16 @@ if not FAST:
 # machine, the best test games of seed 0 had a mean of 300, those of seeds 1 and 2 of 187 and 447.
 # Your curve will be another one, too.
 #
+# A curve is not a game. Look at one, played by the network as it is now, by search. (The film that is stored here
+# was made in another run of this notebook than the figures, which ended lower.)
+
+# %%
+from mzu.training.agent import Agent
+
+agent = Agent(run.network, config)
+agent.watch(seed=1)
+
+# %% [markdown]
 # ## 10. What to watch
 #
 # A run that does not learn looks, from the outside, like a run that has not learned *yet*. These are the
@@ -1427,7 +1504,9 @@ shown = slice(window - 1, None)
 n, discount, period = (config.learning.td_steps, config.search.discount,
                        config.learning.target_network_period)
 ceiling = (1 - discount ** (n * ((at - 1) // period + 1))) / (1 - discount)
-assert np.all(metrics["value_target"] <= 1.2 * ceiling)
+assert np.all(metrics["value_target"] <= 1.2 * ceiling), (
+    "the labels hold more rewards than n and the copies of the target network allow"
+)
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 3.9))
 for name, style in (("policy_loss", "C0-"), ("value_loss", "C1--"), ("reward_loss", "C2:")):
@@ -1478,7 +1557,9 @@ plt.show()
 floor = -sum(share * np.log(share) for share in two_hot(1.0, 3) if share > 0)
 print(f"entropy of the target of reward 1: {floor:.3f}; mean reward loss of the last quarter "
       f"{metrics['reward_loss'][-STEPS // 4:].mean():.3f}")
-assert FAST or abs(metrics["reward_loss"][-STEPS // 4 :].mean() - floor) < 0.05
+assert FAST or abs(metrics["reward_loss"][-STEPS // 4 :].mean() - floor) < 0.05, (
+    "the reward loss should come down to the entropy of its target"
+)
 
 # %% [markdown]
 # And what keeps the test games from lasting all 500 steps? A return does not say. The way they end does.
@@ -1607,21 +1688,29 @@ trainer.player.advance = timed("play", trainer.player.advance, two_cores)
 side_by_side = [trainer.step()["loss"]]
 after_one = trainer.state()  # everything that decides how it goes on
 side_by_side += [trainer.step()["loss"] for _ in range(TURNS - 1)]
-assert trainer.fresh_steps == alone.environment_steps
-assert trainer.fresh_episodes == len(alone.returns)
-assert trainer.recent_returns == [number for _, number in alone.returns][-20:]
-assert np.allclose(losses_of(alone), side_by_side, rtol=1e-2)
+assert trainer.fresh_steps == alone.environment_steps, (
+    "trainer and loop have played different numbers of steps"
+)
+assert trainer.fresh_episodes == len(alone.returns), (
+    "trainer and loop have played different numbers of games"
+)
+assert trainer.recent_returns == [number for _, number in alone.returns][-20:], (
+    "trainer and loop have earned different returns"
+)
+assert np.allclose(losses_of(alone), side_by_side, rtol=1e-2), "the losses of trainer and loop part"
 
 trainer.restore(after_one)
 again = [trainer.step()["loss"] for _ in range(TURNS - 1)]
-assert np.allclose(side_by_side[1:], again, rtol=1e-6)
+assert np.allclose(side_by_side[1:], again, rtol=1e-6), (
+    "restored after one turn, the trainer should go on as before"
+)
 trainer.close()
 print(f"{TURNS} turns, {trainer.fresh_episodes} games; losses of the last three turns:")
 for name, numbers in (("ours, one after the other", losses_of(alone)),
                       ("Trainer, two threads", side_by_side), ("Trainer, once more", again)):
     print(f"  {name:26}", np.array(numbers[-3:]))
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 COLOURS = {"play": ("C1", "//"), "draw": ("C7", "xx"), "targets": ("C4", ".."), "learn": ("C0", "")}
 figure, axes = plt.subplots(2, 1, figsize=(11, 4.2))
 for ax, (way, found) in zip(axes, spans.items(), strict=True):
@@ -1700,7 +1789,8 @@ plt.show()
 # * **Speed.** `Replay` reads batches out of flat arrays, `Priorities` is compiled, AdamW works on one long
 #   vector, and with `learning.jit_compile=true` the learner's step is compiled by XLA.
 # * **Images.** Frames are stored once and stacked when they are read (`network.frame_stack`).
-# * **Other losses.** Behaviour cloning and CRR in the place of $\pi$ (notebook 08), and sampled or
+# * **Other losses.** In the place of $\pi$: behaviour cloning, which copies the stored actions, and critic regularised
+#   regression (CRR), which copies those that turned out better than the value had expected (notebook 08), and sampled or
 #   continuous actions (notebooks 05 and 06).
 # * **Runs.** `Trainer.run(folder)` logs, evaluates, saves, and goes on after an interruption as if nothing
 #   had happened, because a checkpoint holds all of `trainer.state()`: games, replay, random numbers.
@@ -1731,19 +1821,148 @@ plt.show()
 #
 # ## Exercises
 #
-# Solutions: `tutorials/solutions/07_training_system.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("07.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/07_training_system.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Drift
 #
-# 1. **Drift.** Write a sum tree that adds the change of a leaf to all its ancestors. Feed it priorities
-#    between $10^{-6}$ and $10^8$, and at last $10^{-6}$ everywhere. What do its inner nodes say, and
-#    what does that do to the draws and to the weights?
-# 2. **Exponents.** Section 4 found $|e|^3$ for $\alpha = 1$ without weights. Which power of the error is
-#    minimised with any $\alpha$ and $\beta$? Check it with numbers.
-# 3. **A time limit is not an end.** A world pays 1 per step for ever, $\gamma = 0.9$; games are cut off
-#    after $T$ steps, and the observation does not show the clock. Which value is learned if the cut is
-#    taken for a terminal end? ($n = 1$ by hand, then with `n_step_returns` for $n = 5$.)
-# 4. **What arrives at $g$.** Show that the loss of step $k$ reaches the $j$-th application of the dynamics
-#    with the factor $2^{-(k - j)}$.
-# 5. **Two names.** Somebody gives priorities back by leaf instead of by handle. Which share of the updates
-#    is wrong if $a$ segments arrive between draw and update? Write a test that fails for this bug.
-# 6. **How far values see.** After how many learner steps can the labels hold 90 % of $1 / (1 - \gamma)$:
-#    in the paper's Atari, in this notebook, in the preset `pendulum`?
+# A sum tree may add the change of a leaf to all its ancestors; or it adds the two children again on
+# the way up. Write the second. Then feed both with priorities between $10^{-6}$ and $10^8$, and at
+# last $10^{-6}$ everywhere: what do the inner nodes of the first say, and what does that do to the
+# draws?
+
+
+# %%
+def set_leaf(sums, leaf, value):
+    """Sets a leaf of a sum tree and brings all its ancestors up to date, in place.
+
+    sums [2 L]: sums[1] is the root, node i has the children 2 i and 2 i + 1, leaf number l is
+    sums[L + l]. An ancestor must be exact, whatever its leaves were before.
+
+    >>> sums = [0.0, 5.0, 2.0, 3.0]
+    >>> set_leaf(sums, 1, 4.0)
+    >>> sums
+    [0.0, 6.0, 2.0, 4.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_1(set_leaf)
+check.solution("07.1")
+
+# %% [markdown]
+# ### 2. Exponents
+#
+# Section 4 found $|e|^3$ for $\alpha = 1$ without weights. Which power of the error is minimised with
+# any $\alpha$ and $\beta$? Check it with numbers.
+
+
+# %%
+def minimised_power(alpha, beta):
+    """Which power of the error is minimised by draws with P ~ |e|^alpha and weights w ~ P^-beta,
+    if each drawn position's loss is e^2?
+
+    >>> minimised_power(1.0, 0.0)
+    3.0
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_2(minimised_power)
+check.solution("07.2")
+
+# %% [markdown]
+# ### 3. A time limit is not an end
+#
+# A world pays 1 per step for ever; games are cut off after $T$ steps, and the observation does not
+# show the clock. Which value is learned with $n = 1$ if the cut is taken for a terminal end, and
+# which if it is not?
+
+
+# %%
+def value_with_a_limit(limit, discount, taken_for_an_end):
+    """A world pays 1 a step for ever, games are cut off after `limit` steps, and the observation
+    does not show the clock. Which value is learned with n = 1?
+
+    >>> value_with_a_limit(20, 0.5, False)
+    2.0
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_3(value_with_a_limit)
+check.solution("07.3")
+
+# %% [markdown]
+# ### 4. What arrives at g
+#
+# With which factor does the loss of step $k$ reach the $j$-th application of the dynamics?
+
+
+# %%
+def arriving_at(step, applications):
+    """The factor with which the loss of step k reaches each application of g, if every one halves
+    the gradient of its input.
+
+    step: k; applications: U -> [U]: the factors at applications 1..U, 0 behind step k.
+
+    >>> arriving_at(2, 3)
+    [0.5, 1.0, 0.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_4(arriving_at)
+check.solution("07.4")
+
+# %% [markdown]
+# ### 5. Two names
+#
+# Somebody gives priorities back by leaf instead of by handle. Which share of the updates is wrong if
+# $a$ segments arrive between draw and update? Write the update by handle.
+
+
+# %%
+def update(priorities, added, handles, new):
+    """New priorities for drawn positions, by handle: those whose position is gone are left out.
+
+    priorities [C]: of the slots of a ring; `added` positions have come so far, number h is in slot
+    h % C until number h + C comes; handles, new [B]: the numbers that were drawn, and their new
+    priorities -> priorities [C], as a new array.
+
+    >>> update(np.array([1.0, 1.0]), 3, [1, 0], [5.0, 7.0]).tolist()
+    [1.0, 5.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_5(update)
+check.solution("07.5")
+
+# %% [markdown]
+# ### 6. How far values see
+#
+# After how many learner steps can the labels hold 90 % of $1 / (1 - \gamma)$: in the paper's Atari,
+# in this notebook, in the preset `pendulum`?
+
+
+# %%
+def steps_to_see(discount, n, period, share):
+    """After how many learner steps can the labels hold `share` of 1 / (1 - discount)?
+
+    n rewards in a label, plus what the target network knew; it is copied every `period` steps. At
+    first it knows nothing; after m copies the labels hold n (m + 1) rewards -> a number of steps.
+
+    >>> steps_to_see(0.997, 5, 100, 0.9)
+    15300
+    """
+    raise NotImplementedError
+
+
+check.exercise_07_6(steps_to_see)
+check.solution("07.6")

@@ -9,9 +9,13 @@
 # %% [markdown]
 # # 08. Unplugged
 #
+# ← [07 The training system](07_training_system.ipynb) · [the course](README.md) · [09 Real data](09_real_data.ipynb) →
+#
+# ![Where this notebook stands in the circle of data: episodes, learning](pictures/circle_08.svg)
+#
 # | | |
 # |---|---|
-# | **You will build** | the three policy losses of the paper (behaviour cloning, CRR, reanalyse) on one batch; action selection by policy, by value and by search; three of the four ways to make a policy of a finished tree; evaluation with a bootstrap interval; the paper's ablation grid in miniature, trained offline from recorded data only |
+# | **You will build** | the three policy losses of the paper on one batch: behaviour cloning (copy every stored action), critic regularised regression, CRR (copy those that turned out better than the value had expected), and reanalyse (learn what a search finds); action selection by policy, by value and by search; three of the four ways to make a policy of a finished tree; evaluation with a bootstrap interval; the paper's ablation grid in miniature, trained offline from recorded data only |
 # | **Lives in** | `mzu/learning/targets.py`, `mzu/learning/losses.py`; `mzu/acting/selection.py`, `mzu/acting/evaluation.py`; `mzu/search/improvement/__init__.py`; the runs that are compared: `mzu/commands/train.py`, `mzu/presets.py`; the data: `mzu/episodes/embedded.py`, `mzu/environments/players.py` |
 # | **Takes** | three to seven minutes to run on two cores; an afternoon to work through |
 # | **You need** | notebook 07 (the training system), 04 (Reanalyse), 03 (search); for the last section 05 and 06 |
@@ -77,12 +81,14 @@ for name, episodes in DATASETS.items():
     returns, made = np.array([episode.total_reward for episode in episodes]), recipe(name)
     print(f"{name:9} {len(episodes):3} episodes, {sum(map(len, episodes)):6,} steps, "
           f"mean return {returns.mean():6.2f}, best {returns.max():6.2f}")
-    assert abs(returns.mean() - made.mean_return) < 1e-3 and len(episodes) == made.episodes
+    assert abs(returns.mean() - made.mean_return) < 1e-3 and len(episodes) == made.episodes, (
+        "the dataset is another one than its recipe says"
+    )
     for player in np.unique(WHO[name]):
         rows = WHO[name] == player
         print(f"            {player:22} {rows.sum():3} episodes, mean {returns[rows].mean():7.2f}")
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.6))
 MOST = {"cartpole": 500, "swingup": 1000, "catch": 1}
 BINS = {"cartpole": np.arange(0, 510, 20), "swingup": np.arange(0, 1010, 50),
@@ -220,9 +226,13 @@ right.minorticks_off()
 right.legend(fontsize=8, ncols=2, loc="upper left")
 plt.show()
 print("share of pairs seen:", np.round(share_seen, 2))
-assert claimed[0].max() > 1  # more than the game can pay
-assert np.all(claimed[0] - earned[0] > 0.1)
-assert np.all(earned[1] >= claimed[1] - 1e-9) and earned[1, -1] == 1 and earned[2, -1] < 0
+assert claimed[0].max() > 1, "the best of all actions should claim more than the game can pay"
+assert np.all(claimed[0] - earned[0] > 0.1), (
+    "what it claims should be above what it earns, at every size of the data"
+)
+assert np.all(earned[1] >= claimed[1] - 1e-9) and earned[1, -1] == 1 and earned[2, -1] < 0, (
+    "the best of the seen actions should earn what it claims, and the copy should not"
+)
 
 # %% [markdown]
 # * **The best of all actions** claims more than the game can pay, because one guess above the truth
@@ -270,7 +280,9 @@ BASE = preset("cartpole_offline").config.override(
     "evaluation.period=0",  # we evaluate ourselves, at the end
 )
 INPUTS = load_inputs(BASE)
-assert BASE.reanalyse.fraction == 1  # unplugged: no game is ever played
+assert BASE.reanalyse.fraction == 1, (
+    "unplugged means a reanalyse fraction of 1: no game is ever played"
+)
 
 
 def train(*settings, base=BASE, inputs=INPUTS):
@@ -279,7 +291,9 @@ def train(*settings, base=BASE, inputs=INPUTS):
     inputs = dataclasses.replace(inputs, config=config)
     with contextlib.closing(Trainer(config, inputs)) as trainer:
         trainer.run()
-        assert trainer.fresh_steps == 0 and trainer.steps == config.learning.training_steps
+        assert trainer.fresh_steps == 0 and trainer.steps == config.learning.training_steps, (
+            "an offline run should play no step and learn all its steps"
+        )
     return config, trainer.network
 
 
@@ -439,11 +453,13 @@ SETTINGS = {
 }
 library = {name: by_library(*settings) for name, settings in SETTINGS.items()}
 for name, (_, losses) in library.items():
-    assert np.allclose(by_hand[name], losses, rtol=1e-4, atol=1e-5)
+    assert np.allclose(by_hand[name], losses, rtol=1e-4, atol=1e-5), (
+        f"the loss of {name} by hand is not the library's"
+    )
     print(f"{name:18} mean loss {by_hand[name].mean():.4f}, the library's {losses.mean():.4f}")
 ends = (batch.steps_left, batch.terminated)
 theirs = crr_advantages(batch.rewards, V, *ends, DISCOUNT)
-assert np.allclose(A[happened], theirs[happened], atol=1e-5)
+assert np.allclose(A[happened], theirs[happened], atol=1e-5), "our advantages are not the library's"
 
 # %% [markdown]
 # One more way to see the difference. With a softmax the gradient of $-\sum_a w_a \log p_a$ with
@@ -470,7 +486,9 @@ weights = {  # w of each loss [B, A]
 p = np.exp(log_p[:, 0])
 for name, w in weights.items():
     pull = w.sum(axis=1, keepdims=True) * p - w
-    assert np.allclose(pull, by_tape(library[name][0]), rtol=1e-3, atol=1e-5)
+    assert np.allclose(pull, by_tape(library[name][0]), rtol=1e-3, atol=1e-5), (
+        "the pull on the logits is not what the tape finds"
+    )
     print(f"{name:18} mean length of the pull {np.linalg.norm(pull, axis=1).mean():.3f}")
 
 # %% [markdown]
@@ -556,9 +574,13 @@ for name, f in (
     print(f"{name:22} {results[name][0]:7.2f} {results[name][1]:6.2f}")
 data_mean = np.mean([episode.total_reward for episode in DATASETS["catch"]])
 print(f"{'the data':22} {data_mean:7.2f}")
-assert abs(results["behaviour cloning"][0] - data_mean) < 0.05  # a sampled copy plays like the data
-assert results["CRR, indicator"] == (1.0, 1.0)
-assert results["behaviour cloning"][1] < results["CRR, beta = 1"][1] < 1
+assert abs(results["behaviour cloning"][0] - data_mean) < 0.05, (
+    "a sampled copy should play like the data"
+)
+assert results["CRR, indicator"] == (1.0, 1.0), "the indicator should catch every ball"
+assert results["behaviour cloning"][1] < results["CRR, beta = 1"][1] < 1, (
+    "the mode of CRR should be between that of the copy and the best"
+)
 
 # %% [markdown]
 # A sampled copy earns what the data earned. That is a useful check of a whole pipeline; the paper
@@ -663,8 +685,12 @@ for name, act in RULES.items():
     rule_returns[name] = returns.mean()
     off = np.mean(np.abs(ends) > 2.4)
     print(f"{name:23} mean return {returns.mean():5.1f}, left the rail in {off:.0%} of them")
-assert rule_returns["the copy"] < 220 and rule_returns["left drifter, no noise"] < 220
-assert rule_returns["neither of them"] == 500
+assert rule_returns["the copy"] < 220 and rule_returns["left drifter, no noise"] < 220, (
+    "the copy and the drifter should earn less than 220"
+)
+assert rule_returns["neither of them"] == 500, (
+    "without a constant the same rule should balance to the end"
+)
 
 # %% [markdown]
 # Remember the number 180. It is twice what the data earn, because the mode of the copy has no
@@ -760,7 +786,9 @@ chosen = {}
 for select, ours in OURS.items():
     choose = make_selection(network, config, select)
     chosen[select] = choose(positions, np.random.default_rng(0))
-    assert np.array_equal(chosen[select], [ours(model, o) for o in positions])
+    assert np.array_equal(chosen[select], [ours(model, o) for o in positions]), (
+        "our choice is not the library's"
+    )
 for one, other in (("policy", "value"), ("policy", "search"), ("value", "search")):
     same = np.mean(chosen[one] == chosen[other])
     print(f"{one} and {other} agree at {same:.0%} of the positions")
@@ -769,7 +797,7 @@ for one, other in (("policy", "value"), ("policy", "search"), ("value", "search"
 # Where do they differ? For a cart and a pole that stand still everything depends on two numbers:
 # where the cart is, and how the pole leans. A map of these says more than the percentages.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 side = 9 if FAST else 41
 carts, poles = np.linspace(-2.3, 2.3, side), np.linspace(-0.12, 0.12, side)
 still = np.zeros((side * side, 4), np.float32)
@@ -818,7 +846,7 @@ from mzu.acting.evaluation import bootstrap_interval, evaluate_selection
 
 ours, _ = play(lambda observation: by_policy(model, observation), 5)
 theirs = evaluate_selection(network, config, INPUTS.make_environment, 5, select="policy")
-assert np.array_equal(ours, theirs.returns)
+assert np.array_equal(ours, theirs.returns), "the returns are not those of the library's evaluation"
 print("returns of five episodes, by policy:", ours)
 
 # %% [markdown]
@@ -837,9 +865,13 @@ def bootstrap(returns, level=0.95, resamples=2000):
 cartpole_returns = np.array([episode.total_reward for episode in DATASETS["cartpole"]])
 interval, means = bootstrap(cartpole_returns)
 print(f"the data: mean {cartpole_returns.mean():.1f}, interval {interval.round(1)}")
-assert np.allclose(interval, bootstrap_interval(cartpole_returns))
+assert np.allclose(interval, bootstrap_interval(cartpole_returns)), (
+    "our interval is not the library's"
+)
 standard_error = cartpole_returns.std() / np.sqrt(len(cartpole_returns))
-assert abs(means.std() / standard_error - 1) < 0.05  # for a mean, the textbook formula agrees
+assert abs(means.std() / standard_error - 1) < 0.05, (
+    "the bootstrap's spread should be the standard error"
+)
 
 # %% [markdown]
 # This interval is about *episodes*: if we recorded or played more of them, the mean would most
@@ -963,7 +995,9 @@ def improved(model, name, max_depth=1):
     policy = improve(root, settings, scale).policy
     if ours:
         rows = zip(root.prior, root.visits, root.q, root.raw_value, strict=True)
-        assert np.allclose(policy, [ours(*row, scale) for row in rows])
+        assert np.allclose(policy, [ours(*row, scale) for row in rows]), (
+            "an operator by hand is not the library's"
+        )
     return policy
 
 
@@ -977,19 +1011,25 @@ on_best, moved = {"prior": (copied * best).sum(axis=1)}, {}
 print(f"{'prior':21} {on_best['prior'][decided].mean():10.2f}")
 for name in OPERATORS:
     on_best[name] = (improved(exact, name) * best).sum(axis=1)
-    assert np.all(on_best[name][decided] > on_best["prior"][decided])
+    assert np.all(on_best[name][decided] > on_best["prior"][decided]), (
+        "where one action is best, every operator should put more on it than the prior"
+    )
     moved[name] = [np.abs(improved(its_model, name, depth) - copied).sum(axis=1)[calm].mean() / 2
                    for its_model, depth in ((noisy, 1), (noisy, 0), (exact, 0))]
     print(f"{name:21} {on_best[name][decided].mean():10.2f}"
           + "".join(f"{m:{w}.2f}" for m, w in zip(moved[name], (24, 16, 14), strict=True)))
-assert 2 * moved["advantage"][0] < min(moved[name][0] for name in ("visits", "completed_q"))
-assert 2 * moved["advantage"][0] < moved["advantage, own scale"][0]
+assert 2 * moved["advantage"][0] < min(moved[name][0] for name in ("visits", "completed_q")), (
+    "where nothing is at stake `advantage` should move less than half as much"
+)
+assert 2 * moved["advantage"][0] < moved["advantage, own scale"][0], (
+    "a running scale should move less than a scale of each root"
+)
 
 # %% [markdown]
 # "Moved" is the total variation $\frac{1}{2} \sum_k \lvert \pi_k - p_k \rvert$, a mean over the
 # roots. Now one root of each kind:
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 ONE_ROOT = (
     ("one push decides", int(np.argmin(np.where(decided, on_best["prior"], 1)))),
     ("nothing is at stake", int(np.argmax(np.where(calm, counts.sum(axis=3).ravel(), 0)))),
@@ -1085,7 +1125,9 @@ config_0, network_0 = trained["supervised, 0"]
 action_logits = network_0.action_value(network_0.representation(positions))
 action_values = scalar_from_logits(action_logits).numpy()
 choose = make_selection(network_0, config_0, "value")
-assert np.array_equal(choose(positions, None), action_values.argmax(axis=1))
+assert np.array_equal(choose(positions, None), action_values.argmax(axis=1)), (
+    "by value means the action of the largest action value"
+)
 try:
     make_selection(network_0, config_0, "search")
     raise AssertionError("a search without a model should be refused")
@@ -1112,7 +1154,7 @@ for select in SELECTIONS:
             line += f"{'-':>18}"
     print(line)
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 PAPER = np.array([  # medians of 46 Atari games, normalised: 0 random, 100 the data's DQN
     [60.6, 61.4, 54.0, 155.6, 203.2],
     [92.2, 105.0, 159.2, 153.0, 239.9],
@@ -1174,9 +1216,13 @@ for text, better, worse in CLAIMS:
     print(f"{text:32} paper {paper[better]:5.1f} and {paper[worse]:5.1f}, here "
           f"{grid[better].mean():5.1f} and {grid[worse].mean():5.1f}: {verdict(better, worse)}")
 if not FAST:
-    assert grid["reanalyse, 5", "policy"].mean() > 1.1 * grid["supervised, 5", "policy"].mean()
+    assert grid["reanalyse, 5", "policy"].mean() > 1.1 * grid["supervised, 5", "policy"].mean(), (
+        "reanalyse should beat supervised learning with the same unroll"
+    )
     for name in ("supervised, 0", "supervised, 1", "supervised, 5"):
-        assert 130 < grid[name, "policy"].mean() < 230  # as good as a copy can be
+        assert 130 < grid[name, "policy"].mean() < 230, (
+            "without improvement a run should earn what a copy earns"
+        )
 
 # %% [markdown]
 # Here, with seed 0:
@@ -1259,6 +1305,20 @@ plt.show()
 # by value has nearly lost one of the two sides, not the drift. The search of Unplugged turns the cart
 # round before the right end of the rail, and loses it on the left after twice the time.
 #
+# Two of them as films: first the copy by policy, then Unplugged by search, the same start. (The films that are stored
+# here were made in another run of this notebook than the numbers, in which Unplugged stays on the rail.)
+
+# %%
+from mzu.training.agent import Agent
+
+its_config, its_network = trained["supervised, 5"]
+Agent(its_network, its_config).watch("policy", seed=0)
+
+# %%
+its_config, its_network = trained["reanalyse, 5"]
+Agent(its_network, its_config).watch("search", seed=0)
+
+# %% [markdown]
 # Second, is it true that all columns learn the same value? The discounted reward that the data
 # really brought after each position, $G_t = \sum_i \gamma^i u_{t+i+1}$, is what $v_\mu$ is on
 # average. And third: how often does the search only confirm the policy?
@@ -1387,7 +1447,9 @@ for name, ours in by_hand.items():
     targets = make_targets(batch, config_s.override(f"learning.policy_loss={name}"), values_of)
     theirs = step_losses(predictions, targets, batch.actions, continuous=True).policy.numpy()
     exists = targets.policy_mask > 0
-    assert np.allclose(ours[exists], theirs[exists], rtol=1e-3, atol=1e-3)
+    assert np.allclose(ours[exists], theirs[exists], rtol=1e-3, atol=1e-3), (
+        f"the loss of {name} by hand is not the library's"
+    )
     print(f"{name:18} {ours[exists].mean():8.3f}, the library's {theirs[exists].mean():8.3f}")
 
 # %% [markdown]
@@ -1401,7 +1463,9 @@ positions = batch.observations[:50]
 narrow = model_for_search(network_s, max_policy_scale=0.05)
 _, wide_policy, _ = model.initial(positions)
 hidden, narrow_policy, _ = narrow.initial(positions)
-assert np.allclose(narrow_policy.scale, np.minimum(wide_policy.scale, 0.05))
+assert np.allclose(narrow_policy.scale, np.minimum(wide_policy.scale, 0.05)), (
+    "the scale of the narrow policy should be cut at 0.05"
+)
 
 noise = np.random.default_rng(7).standard_normal((len(positions), 20, 1))
 noise[:, 0] = 0  # the mean itself
@@ -1415,7 +1479,9 @@ by_value_weights = np.array([by_advantage(np.full(20, 1 / 20), None, row, None) 
 
 quiet = dataclasses.replace(config_s.search, dirichlet_fraction=0.0)
 found = search(narrow, positions, quiet, np.random.default_rng(7), propose_mean=True)
-assert np.allclose(found.actions[:, 0], np.clip(narrow_policy.mean, -1, 1))  # the mean, again
+assert np.allclose(found.actions[:, 0], np.clip(narrow_policy.mean, -1, 1)), (
+    "the search's first candidate should be the policy's mean"
+)
 by_search_weights = np.array([by_visits(None, n, None, None) for n in found.visits])
 
 ours = {"policy": np.clip(narrow_policy.mean, -1, 1),
@@ -1423,7 +1489,9 @@ ours = {"policy": np.clip(narrow_policy.mean, -1, 1),
         "search": (by_search_weights[:, :, None] * found.actions).sum(axis=1)}
 for select, actions in ours.items():
     choose = make_selection(network_s, config_s, select)
-    assert np.allclose(actions, choose(positions, np.random.default_rng(7)), atol=1e-5)
+    assert np.allclose(actions, choose(positions, np.random.default_rng(7)), atol=1e-5), (
+        f"by {select}: our actions are not the library's"
+    )
 print(f"scale of the policy: {wide_policy.scale.mean():.2f} on average, at evaluation at most 0.05")
 
 # %% [markdown]
@@ -1535,24 +1603,154 @@ for name, select in ASKED[:1] if FAST else ASKED:
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/08_unplugged.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("08.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/08_unplugged.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Sharper
 #
-# 1. **Sharper.** The exact CRR of section 2 for catch has $\beta = 1$. Compute what the sampled
-#    policy and its mode earn for $\beta$ from 10 to 0.01, with and without the cut at 20. What does
-#    the cut do, and what is the limit of $\beta \to 0$?
-# 2. **A lucky copy.** Fit a logistic regression with the four numbers of the observation (and a
-#    constant) to CartPole's actions, and play its mode. Compare its log-likelihood with that of the
-#    table of section 2. Why does the worse copy earn more?
-# 3. **The regulariser.** Show by numbers that $p \propto \mu\, e^{A / \beta}$ maximises $\sum_a p_a
-#    A_a - \beta\, \mathrm{KL}(p \,\|\, \mu)$: draw some hundred other policies and compare. What is
-#    the maximum?
-# 4. **How many episodes?** Two agents have true mean returns of 190 and 200, and their returns have
-#    a standard deviation of 30. How often do the bootstrap intervals of E = 10, 30, 100, 300
-#    episodes separate them? Why does the paper play 300?
-# 5. **Find the bug.** Somebody computes CRR's advantage as `rewards + discount * values[:, 1:] -
-#    values[:, :-1]`, without a thought for ends. In which positions of a CartPole batch is it
-#    wrong, by how much, and which actions does it teach?
-# 6. **The fourth operator.** Type `completed_q` of section 4 for one root and compare it with the
-#    library's `improve` on roots of random numbers. What becomes of its policy if all values, those of
-#    the candidates and that of the root, are multiplied by 100, or if 5 is added to all of them? And of
-#    the policy of `one_step`?
+# The exact CRR of section 2 for catch has $\beta = 1$. Write its policy for any $\beta$ and any cut,
+# and compute what the sampled policy and its mode earn for $\beta$ from 10 to 0.01, with and without
+# the cut at 20. What does the cut do, and what is the limit of $\beta \to 0$?
+
+
+# %%
+def crr_policy(mu, advantage, beta, clip):
+    """The policy that CRR's weights lead to: p ~ mu * f(A) with f(A) = min(exp(A / beta), clip).
+
+    mu, advantage [..., A] -> p [..., A]. exp(A / beta) may be too large for a computer: work with
+    logarithms.
+
+    >>> crr_policy(np.array([0.5, 0.5]), np.array([0.0, 9.0]), 1.0, 3.0).tolist()
+    [0.25, 0.75]
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_1(crr_policy)
+check.solution("08.1")
+
+# %% [markdown]
+# ### 2. A lucky copy
+#
+# Fit a logistic regression with the four numbers of the observation (and a constant) to CartPole's
+# actions, and play its mode. Compare its log-likelihood with that of the table of section 2. Why does
+# the worse copy earn more?
+
+
+# %%
+def fit_logistic(features, actions):
+    """The weights of a logistic regression with a constant, at the maximum of the likelihood.
+
+    features [N, F], actions [N] in {0, 1} -> weights [F + 1], the constant's last. Twenty steps
+    of Newton's method: weights += H^-1 X^T (actions - p), with H = X^T diag(p (1 - p)) X.
+
+    >>> features, actions = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1, 0, 0, 1])
+    >>> fit_logistic(features, actions).round(3).tolist()
+    [0.0, 0.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_2(fit_logistic)
+check.solution("08.2")
+
+# %% [markdown]
+# ### 3. The regulariser
+#
+# $p \propto \mu\, e^{A / \beta}$ maximises $\sum_a p_a A_a - \beta\, \mathrm{KL}(p \,\|\, \mu)$.
+# Write both, the policy and the maximum, and compare with some hundred other policies.
+
+
+# %%
+def regularised(mu, advantage, beta):
+    """The policy that maximises sum(p A) - beta KL(p || mu), and the maximum.
+
+    mu, advantage [A] -> (p [A], a number)
+
+    >>> policy, maximum = regularised(np.array([0.5, 0.5]), np.array([0.0, 0.0]), 1.0)
+    >>> policy.tolist(), maximum
+    ([0.5, 0.5], 0.0)
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_3(regularised)
+check.solution("08.3")
+
+# %% [markdown]
+# ### 4. How many episodes?
+#
+# Two agents' mean returns are 190 and 200, with a standard deviation of 30. From how many episodes on
+# do their intervals separate them? Why does the paper play 300?
+
+
+# %%
+def episodes_needed(difference, deviation):
+    """The smallest number of episodes for each agent at which their two 95 % intervals do not
+    overlap, if the means come out exactly `difference` apart. Each reaches 1.96 deviation /
+    sqrt(E) to both sides.
+
+    >>> episodes_needed(10.0, 30.0)
+    139
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_4(episodes_needed)
+check.solution("08.4")
+
+# %% [markdown]
+# ### 5. Find the bug
+#
+# Somebody computes CRR's advantage as `rewards + discount * values[:, 1:] - values[:, :-1]`, without
+# a thought for ends. Write it with one. In which positions of a CartPole batch is the short form
+# wrong, by how much, and which actions does it teach?
+
+
+# %%
+def advantages(rewards, values, discount, terminated):
+    """CRR's advantage of each stored step, u + discount * V(next) - V.
+
+    rewards [T], values [T + 1]: the critic's, of all observations; terminated: whether the last
+    one is an end, worth nothing whatever the critic says -> [T]
+
+    >>> advantages(np.array([1.0]), np.array([20.0, 20.0]), 0.5, False).tolist()
+    [-9.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_5(advantages)
+check.solution("08.5")
+
+# %% [markdown]
+# ### 6. The fourth operator
+#
+# Type `completed_q` of section 4 for one root. What becomes of its policy if all values, those of the
+# candidates and that of the root, are multiplied by 100, or if 5 is added to all of them? And of the
+# policy of `one_step`?
+
+
+# %%
+def completed_q(prior, visits, q, value):
+    """The policy of the operator completed_q for one root: p ~ prior * exp(0.1 (50 + max visits)
+    q').
+
+    prior, visits, q [K] (q is nan where visits is 0), value: the network's, of the root -> p [K].
+    A candidate never visited gets (value + N m) / (1 + N), N all visits, m the mean of the
+    visited q, weighted by their priors; q' is q brought to 0..1 by the least and the largest.
+
+    >>> prior, visits, q = np.array([0.5, 0.5]), np.array([1, 1]), np.array([0.0, 1.0])
+    >>> completed_q(prior, visits, q, 0.5).round(3).tolist()
+    [0.006, 0.994]
+    """
+    raise NotImplementedError
+
+
+check.exercise_08_6(completed_q)
+check.solution("08.6")

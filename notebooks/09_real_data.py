@@ -9,11 +9,15 @@
 # %% [markdown]
 # # 09. Real data
 #
+# ← [08 Unplugged](08_unplugged.ipynb) · [the course](README.md)
+#
+# ![Where this notebook stands in the circle of data: episodes](pictures/circle_09.svg)
+#
 # | | |
 # |---|---|
 # | **You will build** | a reader of RL Unplugged's files from the bytes up, tests for the alignment of rewards, pictures of a dataset, the sums of a run of the paper's size, normalised scores with intervals |
 # | **Lives in** | `mzu/episodes/readers/tfrecord.py`, `mzu/episodes/readers/example.py`, `mzu/episodes/readers/rlu_control.py`, `mzu/episodes/readers/rlu_atari.py`, `mzu/episodes/readers/dqn_replay.py`; the dataset doctor in `mzu/episodes/doctor/check.py`, `mzu/episodes/doctor/alignment.py`; `mzu/presets.py`, `mzu/environments/scores.py` |
-# | **Takes** | one to three minutes on two cores; no network is trained and nothing is downloaded |
+# | **Takes** | one to three minutes to run on two cores, plan an afternoon to work through; no network is trained and nothing is downloaded |
 # | **You need** | notebook 08 for why offline data matter; Atari frames need OpenCV, Minari its package: `pip install 'mzu[atari,data]'` |
 #
 # The authors of the paper say in a footnote of the section "MuZero Unplugged" that a surprising
@@ -150,8 +154,12 @@ def masked(crc):
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-assert crc32c(b"123456789") == 0xE3069283  # the check value that every description of CRC-32C has
-assert masked(crc32c(raw[:8])) == checksum
+assert crc32c(b"123456789") == 0xE3069283, (
+    "the checksum of 123456789 is not the one that every description of CRC-32C gives"
+)
+assert masked(crc32c(raw[:8])) == checksum, (
+    "the length's checksum is not the stored one: is it masked?"
+)
 
 
 def my_records(path):
@@ -168,8 +176,10 @@ def my_records(path):
 
 
 records = list(my_records(path))
-assert records == [record for _, record in read_records(path)]  # the library's reader
-assert masked(crc32c(records[0])) == masked_crc(records[0])
+assert records == [record for _, record in read_records(path)], (
+    "our reader finds other records than the library's"
+)
+assert masked(crc32c(records[0])) == masked_crc(records[0]), "our checksum is not the library's"
 print(len(records), "records of", *{len(record) for record in records}, "bytes")
 
 # %% [markdown]
@@ -253,20 +263,26 @@ def my_decode(record):
     return fields
 
 
-assert varint(b"\xac\x02", 0) == (300, 2)  # 0x2c + 0x02 * 128
+assert varint(b"\xac\x02", 0) == (300, 2), (
+    "0xac 0x02 is 0x2c + 2 * 128: 300, in two bytes"
+)
 fields = my_decode(records[0])
 for name, values in sorted(fields.items()):
     print(f"{name:22} {values.dtype} {list(values.shape)!s:8} {values[:4]}")
 
 # %%
 def assert_equal_fields(mine, theirs):
-    assert mine.keys() == theirs.keys()
+    assert mine.keys() == theirs.keys(), "the record has other fields than the library finds"
     for name in mine:
         if isinstance(mine[name], list):
-            assert mine[name] == theirs[name]
+            assert mine[name] == theirs[name], f"{name} is not what the library reads"
         else:
-            assert mine[name].dtype == theirs[name].dtype
-            assert np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f")
+            assert mine[name].dtype == theirs[name].dtype, (
+                f"{name} has another type than the library reads"
+            )
+            assert (
+                np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f")
+            ), f"{name} has other numbers than the library reads"
 
 
 for file in sorted(ROOT.rglob("*-of-*")):
@@ -315,8 +331,12 @@ files = sorted(path.parent.iterdir())
 mine = [my_episode(my_decode(record)) for file in files for record in my_records(file)]
 for one, other in zip(mine, dataset, strict=True):
     for name in ("observations", "actions", "rewards"):
-        assert np.array_equal(getattr(one, name), getattr(other, name))
-    assert (one.terminated, one.truncated) == (other.terminated, other.truncated) == (False, True)
+        assert np.array_equal(getattr(one, name), getattr(other, name)), (
+            f"{name} is not what the library's reader gives"
+        )
+    assert (
+        (one.terminated, one.truncated) == (other.terminated, other.truncated) == (False, True)
+    ), "the end should be a time limit: truncated, not terminated"
 print(dataset)
 
 # %% [markdown]
@@ -363,8 +383,12 @@ for ax, steps in zip(axes, (-1, 0, 1), strict=True):
 axes[0].set_ylabel("reward in the arrays")
 plt.show()
 for episode in mine:
-    assert np.abs(episode.rewards - known_reward(episode)).max() < 1e-5
-    assert np.abs(shifted(episode, 1).rewards - known_reward(episode)).mean() > 1e-3
+    assert np.abs(episode.rewards - known_reward(episode)).max() < 1e-5, (
+        "the stored reward is not the one that the state has"
+    )
+    assert np.abs(shifted(episode, 1).rewards - known_reward(episode)).mean() > 1e-3, (
+        "a reward that is moved by one step should be noticed"
+    )
 
 # %% [markdown]
 # In the middle all points lie on the line: our reading is right. Beside it the rewards are off by one, and
@@ -384,7 +408,7 @@ def beside(episode):
     """Columns between paddle and ball before the last action, from the picture."""
     picture = episode.observations[-2][:, :, 0]
     rows, columns = np.nonzero(picture)
-    assert list(rows) == [8, 9]
+    assert list(rows) == [8, 9], "the ball should be in row 8 and the paddle in row 9"
     return columns[1] - columns[0]
 
 
@@ -396,7 +420,9 @@ for steps, name in ((0, "as recorded"), (-1, "one step early"), (1, "one step la
     means = [last[chosen].mean() for chosen in (distance == 0, distance == 1, distance >= 2)]
     print(f"{name:16} mean last reward: {means[0]:5.2f}  {means[1]:5.2f}  {means[2]:5.2f}",
           f"  mean return {total:5.2f}")
-    assert (steps == 0) == bool(last.any())
+    assert (steps == 0) == bool(last.any()), (
+        "only as recorded the last action earns anything"
+    )
 
 # %% [markdown]
 # Early: the last action never earns anything, whether the ball is caught or not; no search will care
@@ -461,7 +487,9 @@ for ax, episodes, title in ((axes[0], noisy, "a player with random actions"),
                hatch=["", "//", ".."][column], edgecolor="white")
         print(f"{title:30} rewards {name:6}", *[f"{k:+d}: {v:5.3f}" for k, v in scores.items()])
         if episodes is noisy:
-            assert max(scores, key=scores.get) == -steps  # the shift that would repair it
+            assert max(scores, key=scores.get) == -steps, (
+                f"{steps} steps: the test should name the shift that would repair it"
+            )
     ax.set(xlabel="shift of the rewards (steps)", title=title, xticks=range(-2, 3))
 axes[0].set_ylabel("share of changes explained")
 axes[0].legend(loc="upper left", bbox_to_anchor=(0, 0.9))
@@ -560,7 +588,7 @@ assert missed == {
     "none", "rewards one step late, smooth player", "time limit marked terminal, half",
     "actions with the wrong sign", "a sensor stuck, in every episode",
     "a sensor stuck, half an episode", "one episode twice, the copy shorter",
-}
+}, "the doctor misses other faults than the text says"
 
 # %% [markdown]
 # ### With the environment at hand
@@ -583,7 +611,9 @@ for number, (fault, episodes) in enumerate(SECOND_CHANCE.items()):
     report = doctor(str(file), root=None, environment=swingup)
     said = report.findings[0].what.removeprefix("dm_control:cartpole-swingup ")
     print(f"{fault:37} {report.findings[0].severity}: {said}")
-    assert report.is_wrong == (number > 0)
+    assert report.is_wrong == (number > 0), (
+        f"{fault}: with the environment every fault should be seen, and nothing else"
+    )
 
 # %% [markdown]
 # Three things that the data alone do not show, seen at once. Whenever you have an environment, give it:
@@ -625,7 +655,7 @@ figure.colorbar(picture, ax=axes, label="correlation with rewards", shrink=0.8)
 plt.show()
 best = {shift: np.sort(pixel_agreement(pacman_data, shift).ravel())[-8:].mean()
         for shift in (-1, 0, 1)}
-assert best[0] > 0.8 and max(best[-1], best[1]) < 0.4
+assert best[0] > 0.8 and max(best[-1], best[1]) < 0.4, "the right shift should stand out"
 
 # %% [markdown]
 # The bright spot at the bottom is a digit of the score. At any other shift it is dark. So a shift is found:
@@ -639,7 +669,9 @@ for name, episodes in (("MsPacman", pacman), ("Pong", pong)):
         scores = " ".join(f"{shift:+d}: {score:.2f}" for shift, score in report.alignment.items())
         said = [finding.what for finding in report.findings if finding.severity == "wrong"]
         print(f"{name:9} shifted by {steps:+d} | agreement {scores} | {said[0] if said else '-'}")
-        assert bool(said) == (name == "MsPacman" and steps != 0)
+        assert bool(said) == (name == "MsPacman" and steps != 0), (
+            f"{name}, shifted by {steps}: the doctor should speak where a score shows it, only"
+        )
 
 # %% [markdown]
 # Not in Pong. A point is shown by *another* digit each time, so no pixel changes with all of them and no shift agrees
@@ -650,7 +682,7 @@ for name, episodes in (("MsPacman", pacman), ("Pong", pong)):
 #
 # Before any number: look. An episode of the swing-up as curves, and the frames of a game.
 
-# %%
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 SECONDS = np.arange(LONGEST + 1) / swingup.frames_per_second
 figure, axes = plt.subplots(4, 1, figsize=(9, 6), sharex=True)
 for episode, name, line in ((noisy[0], "careless player", "-"), (smooth[0], "our rule", "--")):
@@ -685,8 +717,12 @@ for episode in swings:
     statistics.add(episode)
 actions = np.concatenate([episode.actions[:, 0] for episode in swings])
 counts, edges = np.histogram(actions, bins=20, range=(-1, 1))
-assert abs(counts - statistics.action_counts[0]).max() <= 5  # rounding at the edges of the bins
-assert statistics.returns == [episode.total_reward for episode in swings]
+assert abs(counts - statistics.action_counts[0]).max() <= 5, (
+    "the histogram of actions is not the doctor's"
+)
+assert statistics.returns == [episode.total_reward for episode in swings], (
+    "the returns are not the doctor's"
+)
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 5.6))
 axes[0, 0].hist([episode.total_reward for episode in cartpole], bins=25)
@@ -741,7 +777,9 @@ axes[0].set_ylabel("pole speed (rad/s)")
 figure.colorbar(picture, ax=axes, label="log10 (1 + visits)")
 plt.show()
 if not FAST:
-    assert shares["careless, with noise"] > shares["our rule"]
+    assert shares["careless, with noise"] > shares["our rule"], (
+        "careless players should see more of the states than the good rule"
+    )
 
 # %% [markdown]
 # ### Frames and the stack
@@ -759,11 +797,17 @@ def stacked(frames, step, size=4):
 
 
 with make("atari:Pong", stack=4) as game:
-    assert np.array_equal(game.reset(seed=pong[0].seed), stacked(pong[0].observations, 0))
+    assert np.array_equal(game.reset(seed=pong[0].seed), stacked(pong[0].observations, 0)), (
+        "the replayed game begins with another picture than the stored one"
+    )
     for step, action in enumerate(pong[0].actions[:120]):
         observation, reward, _, _ = game.step(int(action))
-        assert np.array_equal(observation, stacked(pong[0].observations, step + 1))
-        assert reward == pong[0].rewards[step]
+        assert np.array_equal(observation, stacked(pong[0].observations, step + 1)), (
+            f"step {step}: the replayed game shows another picture than the stored one"
+        )
+        assert reward == pong[0].rewards[step], (
+            f"step {step}: the replayed game pays another reward than the stored one"
+        )
 
 before = int(np.flatnonzero(pong[0].rewards)[0]) - 12
 stack = stacked(pong[0].observations, before)
@@ -788,12 +832,20 @@ plt.show()
 for name, episodes in (("MsPacman", pacman), ("Pong", pong)):
     again = list(mzu.load_episodes(f"rlu_atari:{name}", root=ROOT))
     for one, other in zip(episodes, again, strict=True):
-        assert np.array_equal(one.observations[:-1], other.observations[:-1])
-        assert np.array_equal(one.actions, other.actions)
-        assert np.array_equal(one.rewards, other.rewards)
-        assert other.terminated == one.terminated
+        assert np.array_equal(one.observations[:-1], other.observations[:-1]), (
+            "a picture was lost on the way through the format"
+        )
+        assert np.array_equal(one.actions, other.actions), (
+            "an action was lost on the way through the format"
+        )
+        assert np.array_equal(one.rewards, other.rewards), (
+            "a reward was lost on the way through the format"
+        )
+        assert other.terminated == one.terminated, "the end was lost on the way through the format"
         last = other.observations[-2] if one.terminated else one.observations[-1]
-        assert np.array_equal(other.observations[-1], last)
+        assert np.array_equal(other.observations[-1], last), (
+            "the last frame is repeated at a terminal end, and a true one elsewhere"
+        )
 
 # %% [markdown]
 # ## 6. DQN Replay, and learning from one per cent
@@ -830,8 +882,12 @@ for number in range(2):
     write_log(number, pacman)
 whole = list(mzu.load_episodes("dqn_replay:MsPacman/1", root=ROOT))
 for one, other in zip(pacman * 2, whole, strict=True):
-    assert np.array_equal(one.observations[:-1], other.observations[:-1])
-    assert np.array_equal(np.clip(one.rewards, -1, 1), other.rewards)
+    assert np.array_equal(one.observations[:-1], other.observations[:-1]), (
+        "a picture was lost on the way through the log"
+    )
+    assert np.array_equal(np.clip(one.rewards, -1, 1), other.rewards), (
+        "DQN Replay clips rewards to -1..1, and changes nothing else"
+    )
 for fraction in (1, 0.1):
     part = list(mzu.load_episodes("dqn_replay:MsPacman/1", root=ROOT, fraction=fraction))
     print(f"fraction {fraction:4}: {len(part)} episodes, steps", *map(len, part),
@@ -869,7 +925,7 @@ axes[0].legend(fontsize=8)
 plt.show()
 gains = [normalised_score(game, LOW_DATA[game][1][3]) - normalised_score(game, LOW_DATA[game][0][3])
          for game in LOW_DATA]
-assert min(gains) > 0  # ten times the data help in every game
+assert min(gains) > 0, "ten times the data should help in every game"
 
 # %% [markdown]
 # MuZero Unplugged gains from ten times the data in every game, and beats the DQN from 1 % of its experience in three of five.
@@ -889,9 +945,15 @@ if is_installed("minari"):
     minari_format.write_minari(ROOT / "minari/swingup-v0", noisy, TASK.spaces)
     again = mzu.load_episodes("minari:swingup-v0", root=ROOT / "minari")
     for one, other in zip(noisy, again, strict=True):
-        assert np.array_equal(one.observations, other.observations)
-        assert np.array_equal(one.actions, other.actions)
-        assert np.array_equal(one.rewards, other.rewards) and other.truncated
+        assert np.array_equal(one.observations, other.observations), (
+            "an observation was lost on the way through Minari's format"
+        )
+        assert np.array_equal(one.actions, other.actions), (
+            "an action was lost on the way through Minari's format"
+        )
+        assert np.array_equal(one.rewards, other.rewards) and other.truncated, (
+            "a reward was lost on the way through Minari's format"
+        )
     print(len(again), "episodes, unchanged after writing and reading")
 else:
     print("minari is not installed, so this cell did nothing: pip install 'mzu[data]'")
@@ -988,9 +1050,13 @@ from mzu.networks.parameter_table import count_parameters
 STATES, FRAMES = Spaces((5,), 1, continuous=True), Spaces((84, 84, 4), 9, observation_dtype="uint8")
 small = NetworkConfig(width=8, num_blocks=3, value_support=20, reward_support=20)
 counted = parameters(state_layers(5, 1, 2, 8, 3, 20), 8, 3, image=False)
-assert counted == count_parameters(build_network(small, STATES))
+assert counted == count_parameters(build_network(small, STATES)), (
+    "the parameters counted by hand are not those of the network"
+)
 counted = parameters(image_layers(9, 8, 3, 20), 8, 3, image=True)
-assert counted == count_parameters(build_network(small, FRAMES))
+assert counted == count_parameters(build_network(small, FRAMES)), (
+    "the parameters counted by hand are not those of the network of images"
+)
 
 NETWORKS = {
     "swingup": state_layers(5, 1, 2, 64, 2, 20),
@@ -1045,7 +1111,9 @@ figure, ax = plt.subplots(figsize=(7.5, 3.8))
 for (task, (episodes, results)), marker in zip(BY_WIDTH.items(), "osv^", strict=True):
     ax.semilogx(WIDTHS, results, marker=marker, label=f"{task}, {episodes} episodes")
     width = round(math.sqrt(1000 * episodes / 10))
-    assert width == resolve_width(auto, datapoints=1000 * episodes)
+    assert width == resolve_width(auto, datapoints=1000 * episodes), (
+        "the automatic width is not the library's"
+    )
 for episodes, line in ((40, ":"), (200, "-.")):
     width = resolve_width(auto, datapoints=1000 * episodes)
     ax.axvline(width, color="black", linewidth=0.9, linestyle=line)
@@ -1128,7 +1196,7 @@ for name in PRESETS[:2]:
     print(f"{name:16} {batch / seconds:8,.0f} searches per second, {bound / seconds:4.0%} of the"
           f" bound; all {wanted:,.0f}: {duration(wanted * seconds / batch)}")
 
-# %% tags=["timing"]
+# %% jupyter={"source_hidden": true} tags=["timing", "hide-input"]
 figure, ax = plt.subplots(figsize=(8, 3.4))
 for part, (name, hatch) in enumerate((("learning", ""), ("searching", "//"))):
     ax.barh(np.arange(3) + 0.2 - 0.4 * part, [times[one][part] / DAY for one in PRESETS], 0.36,
@@ -1148,9 +1216,11 @@ plt.show()
 # how much.
 
 # %%
-assert set(times) == set(PRESETS)
+assert set(times) == set(PRESETS), "a preset is missing from the table of times"
 for one, other in itertools.pairwise(PRESETS):
-    assert times[one].sum() * 100 < times[other].sum()  # each more than a hundred times the last
+    assert times[one].sum() * 100 < times[other].sum(), (
+        "each size should cost more than a hundred times the one before"
+    )
 
 # %% [markdown]
 # ## 8. Scores
@@ -1181,17 +1251,19 @@ print("46 games, offline          median      mean")
 OFFLINE = ["bc", "dqn", "iqn", "bcq", "rem", "muzero_crr", "muzero_policy_bc", "muzero_unplugged"]
 for agent in OFFLINE:
     values = my_column(agent)
-    assert np.array_equal(values, scores.normalised_column(agent))
+    assert np.array_equal(values, scores.normalised_column(agent)), (
+        "the normalised scores are not the library's"
+    )
     print(f"{agent:22} {100 * np.median(values):8.1f} % {100 * values.mean():7.1f} %")
 unplugged = my_column("muzero_unplugged")
-assert round(100 * np.median(unplugged), 1) == 265.3  # table "Overall results"
-assert round(100 * unplugged.mean(), 1) == 595.5
-assert (unplugged < 1).sum() == 2  # "a small decrease in only 2 games"
+assert round(100 * np.median(unplugged), 1) == 265.3, "the median is not that of the paper's table"
+assert round(100 * unplugged.mean(), 1) == 595.5, "the mean is not that of the paper's table"
+assert (unplugged < 1).sum() == 2, "the paper says that two games are below their data"
 
 online = 100 * scores.normalised_column("muzero_res2_adam", scores.HUMAN)
 print(f"57 games, online, human-normalised: median {np.median(online):.1f} %,",
       f"mean {online.mean():.1f} %")
-assert round(np.median(online), 1) == 1006.4
+assert round(np.median(online), 1) == 1006.4, "the online median is not that of the paper"
 
 # %%
 order = np.argsort(unplugged)
@@ -1224,7 +1296,9 @@ def my_interquartile_mean(values):
     return values[cut:len(values) - cut].mean()
 
 
-assert np.isclose(my_interquartile_mean(unplugged), scores.interquartile_mean(unplugged))
+assert np.isclose(my_interquartile_mean(unplugged), scores.interquartile_mean(unplugged)), (
+    "our interquartile mean is not the library's"
+)
 for agent in ("rem", "muzero_crr", "muzero_unplugged"):
     print(f"{agent:18} IQM {my_interquartile_mean(my_column(agent)):.2f}")
 
@@ -1255,7 +1329,7 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 3.2), sharey=True)
 for place, (name, statistic) in enumerate(STATISTICS.items()):
     low, high = my_interval(RUNS, statistic, np.random.default_rng(1), samples)
     theirs = scores.stratified_interval(RUNS, statistic, np.random.default_rng(1), samples)
-    assert np.allclose((low, high), theirs)
+    assert np.allclose((low, high), theirs), "our interval is not the library's"
     value = statistic(RUNS)
     print(f"{name:6} {value:.2f}, other runs of these games: {low:.2f} to {high:.2f}", end="; ")
     axes[0].errorbar(value, place, xerr=[[value - low], [high - value]], fmt="o", capsize=5)
@@ -1308,18 +1382,154 @@ folder.cleanup()
 #
 # ## Exercises
 #
-# Worked solutions: `tutorials/solutions/09_real_data.md`.
+# Write the functions below. The last lines of a cell check yours and say which idea is missing, if one is;
+# `check.hint("09.1")` gives one hint more at each call, and the solution opens at a click. More of it,
+# with derivations and figures: `tutorials/solutions/09_real_data.md`.
+
+# %%
+from mzu.classroom import check
+
+# %% [markdown]
+# ### 1. Write it
 #
-# 1. **Write it.** Write the opposite of section 2: an encoder of varints, of `tf.Example` and of TFRecord, without protobuf and TensorFlow. Store
-#    an episode of your own in RL Unplugged's control format and let `mzu.load_episodes` read it.
-# 2. **A stuck sensor.** The doctor missed a sensor that was stuck for half an episode. Write a check that finds it and that says nothing about the
-#    60 episodes of `embedded:swingup`. Which good data would still raise a false alarm?
-# 3. **A limit that is no end.** A policy earns 0.8 at every step for ever, $\gamma = 0.99$, and the data mark the time limit of 1,000 steps as
-#    terminal. What is the value of a state $k$ steps before the limit, by the data and in truth? At how many of the 1,000 steps is the error above
-#    10 %? Write a check that finds the fault when only some episodes have it.
-# 4. **Width and work.** For the nine tasks of RL Unplugged compute the automatic width, the parameters, and the parameters per stored step. Is the
-#    ratio constant, as the caption of the paper's table promises? How much less work is a batch for cartpole at this width than at 512?
-# 5. **Whose mean is it?** Leave out one game at a time and recompute mean, median and IQM of MuZero Unplugged. Which game moves each of them most? How many
-#    games can be replaced by 0 before the median falls below 1, and before the mean does, if you may choose the games?
-# 6. **Find the bug.** Someone's reader has `rewards = np.nan_to_num(fields["reward"])[:-1]`. It fits: $T$ rewards, no NaN. What is
-#    wrong, does the doctor find it on the embedded episodes, and what happens to an episode that ends with its only reward?
+# Write the opposite of section 2. It begins with the varint: everything else of `tf.Example` is a
+# tag, a length and bytes. (The solutions' page goes on to a whole file that `mzu.load_episodes`
+# reads.)
+
+
+# %%
+def varint(value):
+    """A whole number as a varint of protocol buffers.
+
+    value -> its bytes, as a list of numbers 0..255: seven bits each, the lowest first; all but
+    the last have their highest bit (128) set. A negative number is written as its 64 bits, value
+    + 2**64.
+
+    >>> varint(300)
+    [172, 2]
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_1(varint)
+check.solution("09.1")
+
+# %% [markdown]
+# ### 2. A stuck sensor
+#
+# The doctor missed a sensor that was stuck for half an episode. Write the number that finds it. It
+# should say nothing about the 60 episodes of `embedded:swingup`. Which good data would still raise a
+# false alarm?
+
+
+# %%
+def longest_run(values):
+    """The most consecutive equal values in each column: a sensor that is stuck has a long one.
+
+    values [T, O] -> [O], at least 1
+
+    >>> longest_run(np.array([[1.0, 5.0], [1.0, 6.0], [2.0, 6.0], [1.0, 6.0]])).tolist()
+    [2, 3]
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_2(longest_run)
+check.solution("09.2")
+
+# %% [markdown]
+# ### 3. A limit that is no end
+#
+# A policy earns 0.8 at every step for ever, $\gamma = 0.99$, and the data mark the time limit of
+# 1,000 steps as terminal. What is the value of a state $k$ steps before the limit, by the data and in
+# truth? At how many of the 1,000 steps is the error above 10 %?
+
+
+# %%
+def steps_in_error(discount, limit, share):
+    """A policy earns the same at every step for ever, but the data mark the time limit as
+    terminal. At how many of the `limit` steps is the value by the data wrong by more than this
+    share of the truth?
+
+    >>> steps_in_error(0.5, 100, 0.2)
+    2
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_3(steps_in_error)
+check.solution("09.3")
+
+# %% [markdown]
+# ### 4. Width and work
+#
+# For the nine tasks of RL Unplugged compute the automatic width, the parameters, and the parameters
+# per stored step. Is the ratio constant, as the caption of the paper's table promises?
+
+
+# %%
+def parameters(observation, actions, width, blocks, bins):
+    """How many numbers the three parts of a fully-connected network have, biases and norms
+    included.
+
+    h: a layer from `observation` to `width`, then `blocks` blocks; g: a layer from `width` +
+    `actions` to `width`, blocks, and a layer to `bins`; f: a layer from `width` to 2 * `actions`,
+    one to `bins`. A block is two layers from `width` to `width`. h and g have 2 * blocks + 1
+    norms each, with 2 * `width` numbers.
+
+    >>> parameters(1, 1, 1, 0, 1)
+    17
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_4(parameters)
+check.solution("09.4")
+
+# %% [markdown]
+# ### 5. Whose mean is it?
+#
+# Leave out one game at a time and recompute mean, median and IQM of MuZero Unplugged. Which game
+# moves each of them most? And how many games can be replaced by 0 before the median falls below 1,
+# and before the mean does, if you may choose the games?
+
+
+# %%
+def zeros_needed(scores, threshold):
+    """How many of the best games must be replaced by 0 before the mean, and before the median,
+    falls below the threshold?
+
+    scores [G] -> (for the mean, for the median)
+
+    >>> zeros_needed(np.array([9.0, 1.0, 1.0]), 1.0)
+    (1, 2)
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_5(zeros_needed)
+check.solution("09.5")
+
+# %% [markdown]
+# ### 6. Find the bug
+#
+# Someone's reader has `rewards = np.nan_to_num(fields["reward"])[:-1]`. It fits: $T$ rewards, no NaN.
+# What is wrong, does the doctor find it on the embedded episodes, and what happens to an episode that
+# ends with its only reward? Write the line as it should be.
+
+
+# %%
+def rewards_of(stored):
+    """The rewards of an episode, from RL Unplugged's rows.
+
+    stored [T + 1]: stored[t] came with observation t, so that the first one, before any action,
+    is nan -> [T]: rewards[t] follows actions[t]
+
+    >>> rewards_of(np.array([np.nan, 1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    raise NotImplementedError
+
+
+check.exercise_09_6(rewards_of)
+check.solution("09.6")

@@ -12,6 +12,7 @@ from mzu.files import written_whole
 
 GIF, MP4 = ".gif", ".mp4"
 FRAMES_PER_SECOND = 25  # of a video; faster worlds are shown with every second or fourth picture
+NOTEBOOK_WIDTH, NOTEBOOK_COLOURS = 300, 64  # of what a notebook shows, and stores: a third of the bytes
 
 
 class Film:
@@ -47,11 +48,12 @@ class Film:
 
             ImageSequenceClip(self.pictures, fps=self.rate).write_videofile(str(temporary), logger=None)
 
-    def gif(self) -> bytes:
-        """The bytes of a GIF that begins again at its end."""
+    def gif(self, small: bool = False) -> bytes:
+        """The bytes of a GIF that begins again at its end; `small`: as a notebook stores it."""
         from PIL import Image
 
-        first, *others = (Image.fromarray(picture) for picture in self.pictures)
+        pictures = map(Image.fromarray, self.pictures)
+        first, *others = map(_small, pictures) if small else pictures
         file = io.BytesIO()
         milliseconds = round(1000 / self.rate)
         first.save(file, format="GIF", save_all=True, append_images=others, duration=milliseconds, loop=0)
@@ -66,8 +68,18 @@ class Film:
         return f"<Film: {len(self.pictures)} pictures, {len(self.pictures) / self.rate:.1f} s; save('demo.gif')>"
 
     def _repr_html_(self) -> str:
-        data = base64.b64encode(self.gif()).decode()
+        data = base64.b64encode(self.gif(small=True)).decode()
         return f'<img alt="{len(self.pictures)} pictures" src="data:image/gif;base64,{data}">'
+
+
+def _small(picture):
+    """A PIL picture with fewer points and colours, where it has more."""
+    from PIL import Image
+
+    if picture.width > NOTEBOOK_WIDTH:
+        height = round(picture.height * NOTEBOOK_WIDTH / picture.width)
+        picture = picture.resize((NOTEBOOK_WIDTH, height), Image.Resampling.BOX)
+    return picture.quantize(NOTEBOOK_COLOURS)
 
 
 def check_film_path(path: str | Path) -> None:

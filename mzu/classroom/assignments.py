@@ -1,10 +1,9 @@
-"""The assignments of the course and their questions; `check` is what a notebook calls."""
+"""The assignments of the course and their questions."""
 
 import importlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from mzu.classroom.question import HIDDEN_SEED, Question, WrittenQuestion, call_locally, judge
+from mzu.classroom.question import Question, WrittenQuestion
 
 
 @dataclass(frozen=True)
@@ -56,11 +55,3 @@ def question(number: str) -> Question:
         advice = f"this assignment has {', '.join(known)}" if known else f"assignments are {', '.join(ASSIGNMENTS)}"
         raise ValueError(f"There is no question {number!r}; {advice}")
     return found[0]
-
-
-def check(number: str, function: Callable, hidden: bool = False, seed: int = HIDDEN_SEED) -> None:
-    """Compares a student's function with the right one, on the visible or on the hidden inputs of its question."""
-    asked = question(number)
-    inputs = asked.inputs(hidden, seed)
-    judge(asked, call_locally(function), inputs)
-    print(f"Question {number}: {asked.name} is right on all {len(inputs)} {'hidden' if hidden else 'visible'} inputs.")

@@ -13,7 +13,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 MZU = Path(__file__).resolve().parents[2]  # the folder that holds the package, for the kernel to import the same one
-KEPT_METADATA = ("nbgrader", "tags")  # of a cell
+KEPT_METADATA = ("jupyter", "nbgrader", "tags")  # of a cell; "jupyter" folds its code
 
 
 class ThisInterpreter(AsyncKernelManager):
@@ -34,7 +34,7 @@ def read_source(path: Path) -> nbformat.NotebookNode:
 
 
 def with_stable_metadata(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Keeps of all metadata the kernel's name, the cells' tags and nbgrader's: no versions, times, widgets' states."""
+    """Keeps of all metadata the kernel's name and the cells' tags, folds and nbgrader's: no versions, times, states."""
     notebook.metadata = nbformat.from_dict(
         {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

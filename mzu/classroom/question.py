@@ -4,10 +4,12 @@ A check calls the student's function and the right one with the same inputs. Whe
 functions that make a known mistake: the one that gives what the student got names the idea that is missing.
 """
 
+import ast
 import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,7 +33,10 @@ class Question:
     mistakes   {idea that is missing: the function without it}; a sentence each, "the discount ..."
     in_place   whether the function is meant to change its arguments, which then count as its result
     tolerance  by which numbers may differ, relative to their size
+    finding    (a wrong result, *arguments) -> what is the matter with it, in a sentence; "": nothing that it knows
     """
+
+    kind: ClassVar[str] = "Question"
 
     number: str
     title: str
@@ -43,6 +48,10 @@ class Question:
     mistakes: dict[str, Callable] = field(default_factory=dict)
     in_place: bool = False
     tolerance: float = 1e-6
+    finding: Callable[..., str] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}"
 
     def inputs(self, hidden: bool, seed: int = HIDDEN_SEED) -> list[tuple]:
         """The inputs of the visible or of the hidden checks."""
@@ -50,6 +59,36 @@ class Question:
             return list(self.examples)
         # The question's number makes the inputs of two questions with the same generator differ.
         return self.more(np.random.default_rng([seed, *map(int, self.number.split("."))]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise(Question):
+    """A question of a notebook: its number is "06.3", it gives no points, and all its checks are visible.
+
+    hints      the first says where to look, the last nearly everything
+    because    why the solution is what it is, in a sentence or two
+    uses       functions that the right one calls, to be shown with it
+    """
+
+    kind: ClassVar[str] = "Exercise"
+    points: int = 0
+    more: Callable[[np.random.Generator], list[tuple]] = lambda rng: []
+    hints: tuple[str, ...]
+    because: str
+    uses: tuple[Callable, ...] = ()
+
+    @property
+    def solution(self) -> str:
+        """The source of what the right function uses and its own, without the docstring, which the notebook has."""
+        used = [inspect.getsource(function).strip() for function in self.uses]
+        lines = inspect.getsource(self.right).splitlines()
+        docstring = ast.parse("\n".join(lines)).body[0].body[0]
+        return "\n\n\n".join([*used, "\n".join(lines[: docstring.lineno - 1] + lines[docstring.end_lineno :])])
+
+
+def exercise(number: str, title: str, right: Callable, **fields) -> Exercise:
+    """An exercise whose function has the name of the right one."""
+    return Exercise(number=number, title=title, name=right.__name__, right=right, **fields)
 
 
 @dataclass(frozen=True)
@@ -72,6 +111,10 @@ class Wrong(AssertionError):
         return [str(self)]
 
 
+class NotWritten(Wrong):
+    """Nobody has worked on the function yet."""
+
+
 # Calls a student's function: arguments -> (result, arguments afterwards).
 Call = Callable[..., tuple[object, tuple]]
 
@@ -85,13 +128,14 @@ def judge(question: Question, call: Call, inputs: list[tuple]) -> None:
         return
     first = wrong[0]
     lines = [
-        f"Question {question.number}: {question.name} is not right yet. For",
+        f"{question}: {question.name} is not right yet. For",
         shown_inputs(question, inputs[first]),
     ]
     if question.in_place:
         lines.append(difference_in_place(question, answers[first], wanted[first]))
     else:
         lines.append(difference(answers[first], wanted[first]))
+    lines += _findings(question, answers[first], inputs[first])
     idea = _missing_idea(question, inputs, answers, wanted, wrong)
     if idea:
         lines.append(MISSING.format(idea))
@@ -184,28 +228,41 @@ def _answer(question: Question, call: Call, arguments: tuple):
     try:
         result, afterwards = call(*arguments)
     except NotImplementedError:
-        raise Wrong(f"Question {question.number}: {question.name} is not written yet.") from None
+        raise NotWritten(f"{question}: {question.name} is not written yet.") from None
     except Wrong:
         raise
     except Exception as error:
         idea = _idea_that_stops(question, type(error).__name__, arguments)
         raise Wrong(
-            f"Question {question.number}: {question.name} stops with {type(error).__name__}: {error}. It was called "
-            f"with\n{shown_inputs(question, arguments)}" + (f"\n{MISSING.format(idea)}" if idea else ""),
+            f"{question}: {question.name} stops with {type(error).__name__}: {error}. It was called with\n"
+            f"{shown_inputs(question, arguments)}" + (f"\n{MISSING.format(idea)}" if idea else ""),
             idea,
         ) from error
+    if result is ...:
+        raise NotWritten(f"{question}: {question.name} is not written yet.")
     pairs = zip(_names(question), arguments, afterwards, strict=False)
     changed = [name for name, before, after in pairs if _is_plain(before) and not same(after, before)]
     if changed and not question.in_place:
         raise Wrong(
-            f"Question {question.number}: {question.name} changes its argument {' and '.join(changed)}; work on a "
-            "copy, since the caller still needs it."
+            f"{question}: {question.name} changes its argument {' and '.join(changed)}; work on a copy, since the "
+            "caller still needs it."
         )
     return _outcome(question, result, afterwards)
 
 
 def _outcome(question: Question, result, afterwards: tuple):
     return afterwards if question.in_place else result
+
+
+def _findings(question: Question, answer, arguments: tuple) -> list[str]:
+    """What is the matter with a wrong answer by itself, whichever mistake led to it: no or one sentence."""
+    if question.finding is None:
+        return []
+    try:
+        found = question.finding(answer, *arguments)
+    except Exception:  # an answer of another kind or shape than the finding is about
+        return []
+    return [f"Look at it: {found}."] if found else []
 
 
 def _missing_idea(question: Question, inputs, answers, wanted, wrong: list[int]) -> str:

@@ -86,9 +86,7 @@ class Submission:
             except Lost as lost:
                 self.stop()
                 inputs = shown_inputs(question, arguments)
-                raise Wrong(
-                    f"Question {question.number}: {question.name} {lost}. It was called with\n{inputs}"
-                ) from lost
+                raise Wrong(f"{question}: {question.name} {lost}. It was called with\n{inputs}") from lost
             if "missing" in found:
                 raise Wrong(self._missing(question))
             if "error" in found:
@@ -98,7 +96,7 @@ class Submission:
         return call
 
     def _missing(self, question: Question) -> str:
-        text = f"Question {question.number}: {question.name} is not defined"
+        text = f"{question}: {question.name} is not defined"
         defining = [number for number, code in enumerate(self.cells) if defines(code, question.name)]
         failed = [self.failed[number] for number in defining if number in self.failed]
         if failed:

@@ -136,6 +136,12 @@ class Explanation:
 
         return walk(self)
 
+    def page(self):
+        """All of it as the page that `mzu explain --html` writes, for a notebook."""
+        from mzu.explain.notebook import embedded_page
+
+        return embedded_page(self)
+
 
 def explain_position(system: System, episode: int, step: int, other: System | None = None) -> Explanation:
     """Explains one position; `other` is the same run at another checkpoint, to compare with."""

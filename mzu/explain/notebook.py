@@ -1,17 +1,18 @@
-"""An explanation in a notebook: a summary without scripts, pictures of root and tree, a walk through the simulations.
+"""An explanation in a notebook: a summary without scripts, pictures of root and tree, a walk through the simulations,
+and the whole page. What moves is plain HTML with a line of script, and moves in a stored or exported notebook, too.
 
 GitHub takes drawings out of HTML, so that only the tables of a summary show there; a `Picture` is an output of the type
 image/svg+xml and stays.
 """
 
 from html import escape
+from types import SimpleNamespace
 
-from mzu.explain import tables
+from mzu.explain import search_terms, tables
 from mzu.explain.drawing import tree_svg
 from mzu.explain.root_drawing import root_svg
 from mzu.explain.tables import Table
 from mzu.explain.wording import number
-from mzu.extras import require
 
 
 class Picture:
@@ -25,6 +26,35 @@ class Picture:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+
+class Frame:
+    """A small page with a script of its own; framed, so that neither it nor the notebook disturbs the other."""
+
+    def __init__(self, words: str, page: str, height: int):
+        self.words, self.page, self.height = words, page, height
+
+    def __repr__(self) -> str:
+        return self.words
+
+    def _repr_html_(self) -> str:
+        look = f"width:100%;height:{self.height}px;border:1px solid #bbb;box-sizing:border-box"
+        # Drawings are full of ", which would take six characters each; so the page stands in '.
+        page = self.page.replace("&", "&amp;").replace("'", "&#39;")
+        return f"""<iframe style="{look}" title="{escape(self.words)}" srcdoc='{page}'></iframe>"""
+
+
+WALK_STYLE = """<!doctype html><meta charset="utf-8"><style>
+body { font: 14px sans-serif; background: white; color: black }
+input { width: 60%; vertical-align: middle }
+table { border-collapse: collapse } td, th { padding: 2px 8px; border: 1px solid #ccc }
+</style>"""
+WALK_SCRIPT = """<script>
+function show(count) {
+  document.querySelectorAll("section").forEach((section, place) => { section.hidden = place != count })
+  document.querySelector("output").textContent = count
+}
+</script>"""
 
 
 def explanation_html(explanation) -> str:
@@ -58,18 +88,34 @@ def explanation_html(explanation) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def walk(explanation):
+def walk(explanation) -> Frame:
     """A slider through the simulations, with the tree after each and what its scores were."""
-    require("ipywidgets", "A walk")
-    import ipywidgets
-
     if not explanation.simulations:
         raise ValueError("There are no simulations to walk through: these targets do not come from a tree")
     last = len(explanation.simulations)
-    slider = ipywidgets.IntSlider(value=1, min=0, max=last, description="simulation")
-    shown = ipywidgets.HTML(simulation_html(explanation, 1))
-    slider.observe(lambda change: setattr(shown, "value", simulation_html(explanation, change["new"])), "value")
-    return ipywidgets.VBox([slider, shown])
+    steps = "".join(
+        f"<section{'' if count == last else ' hidden'}>{simulation_html(explanation, count)}</section>"
+        for count in range(last + 1)
+    )
+    slider = f'<input type="range" min="0" max="{last}" value="{last}" oninput="show(this.value)">'
+    page = f"{WALK_STYLE}<p>simulation {slider} <output>{last}</output> of {last}</p>{steps}{WALK_SCRIPT}"
+    return Frame(f"a walk through {last} simulations", page, height=620)
+
+
+def walk_search(result, discount: float) -> Frame:
+    """The same for the first row of any search that was made with `record=True`."""
+    if result.history is None:
+        raise ValueError("This search was not recorded, so there is nothing to walk through; search with record=True")
+    simulations = search_terms.simulations_section(result.tree, result.history, discount)
+    parts = {"tree": search_terms.tree_section(result.tree), "value_target": {"discount": discount}}
+    return walk(SimpleNamespace(simulations=simulations, **parts))
+
+
+def embedded_page(explanation) -> Frame:
+    """The whole page of an explanation (`page.py`), as an output."""
+    from mzu.explain.page import page_html
+
+    return Frame(f"the page of {explanation!r}", page_html(explanation), height=900)
 
 
 def simulation_html(explanation, simulations: int) -> str:

@@ -238,7 +238,7 @@ function showSummary() {
     ["loss", number(loss.total)],
   ];
   put("summary", ...tiles.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
-  put("origin", `${about.environment ?? about.data} · ${about.system} · after ${about.steps} learner steps`);
+  put("origin", `${[about.environment ?? about.data, about.system].filter((word) => word).join(" · ")} · after ${about.steps} learner steps`);
 }
 
 function showFlags() {

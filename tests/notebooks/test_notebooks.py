@@ -1,13 +1,18 @@
 """Every notebook runs, is stored as it ran, agrees with its source and keeps the shape of a lesson."""
 
+import ast
 import functools
 import importlib.util
+import inspect
 import re
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+
+from mzu.classroom import exercises
+from mzu.plots.circle import circle_svg
 
 pytest.importorskip("jupytext", reason="needs jupytext: pip install jupytext")
 
@@ -135,6 +140,54 @@ def test_every_exercise_has_a_worked_solution(source):
     headings = re.findall(r"^#{2,} .*$", solutions.read_text(), flags=re.MULTILINE)
     assert numbered("\n".join(headings)) == numbers
     assert "```python\n" in solutions.read_text()
+
+
+@every_notebook
+def test_every_exercise_has_a_cell_to_write_into_that_is_checked(source):
+    number = source.stem.split("_")[0]
+    code = [cell.source for cell in code_cells(notebooks.read_source(source))]
+    for exercise in exercises.of_notebook(number):
+        [cell] = [one for one in code if f"check.exercise_{exercise.number.replace('.', '_')}(" in one]
+        function, check, solution = ast.parse(cell).body
+        right = ast.parse(inspect.getsource(exercise.right)).body[0]
+        assert function.name == exercise.name and ast.dump(function.args) == ast.dump(right.args)
+        assert ast.get_docstring(function) == ast.get_docstring(right), "the docstring is that of the right function"
+        assert ast.unparse(function.body[1:]) == "raise NotImplementedError"
+        assert ast.unparse(check) == f"check.exercise_{exercise.number.replace('.', '_')}({exercise.name})"
+        assert ast.unparse(solution) == f"check.solution('{exercise.number}')"
+
+
+@every_notebook
+def test_what_is_not_written_yet_is_said_in_a_sentence_and_the_solution_is_folded(source):
+    cells = [cell for cell in code_cells(stored(source)) if "check.exercise_" in cell.source]
+    assert len(cells) == len(exercises.of_notebook(source.stem.split("_")[0]))
+    for cell in cells:
+        said, shown = cell.outputs
+        assert re.fullmatch(r"Exercise \d\d\.\d: \w+ is not written yet\. .+\n", said.text)
+        assert shown.data["text/html"].startswith("<details><summary>Solution of exercise")
+
+
+@every_notebook
+def test_an_assert_says_in_words_what_it_found(source):
+    for cell in code_cells(notebooks.read_source(source)):
+        for node in ast.walk(ast.parse(cell.source)):
+            assert not isinstance(node, ast.Assert) or node.msg, f"no words: {ast.unparse(node)}"
+
+
+@every_notebook
+def test_the_notebook_links_its_neighbours_and_shows_where_it_stands(source):
+    first = notebooks.read_source(source).cells[0].source
+    place = notebooks.SOURCES.index(source)
+    neighbours = [one.stem for one in notebooks.SOURCES[max(0, place - 1) : place + 2] if one != source]
+    assert re.findall(r"\]\((\w+)\.ipynb\)", first) == neighbours
+    [parts, picture] = re.search(r"!\[.*circle of data: (.+)\]\((.+)\)", first).groups()
+    drawn = (source.parent / picture).read_text()
+    assert drawn == circle_svg(*parts.split(", ")), f"write circle_svg(...) of mzu/plots/circle.py to {picture}"
+
+
+@every_notebook
+def test_the_stored_notebook_is_not_too_large_to_be_opened_quickly(source):
+    assert source.with_suffix(".ipynb").stat().st_size < 1.5e6
 
 
 def numbered(text):
