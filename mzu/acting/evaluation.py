@@ -16,10 +16,14 @@ PARALLEL_EPISODES = 50
 
 
 class Evaluation(NamedTuple):
-    """Undiscounted returns [E] and lengths [E] of evaluation episodes, in the order in which they were begun."""
+    """Undiscounted returns [E] and lengths [E] of evaluation episodes, in the order in which they were begun.
+
+    `cut_off` counts those that did not end by themselves within `acting.max_episode_steps`.
+    """
 
     returns: np.ndarray
     lengths: np.ndarray
+    cut_off: int = 0
 
     @property
     def mean(self) -> float:
@@ -71,7 +75,7 @@ def evaluate(
     finally:
         for environment in environments:
             environment.close()
-    return Evaluation(returns, lengths)
+    return Evaluation(returns, lengths, sum(environment.cut_off for environment in environments))
 
 
 def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns, lengths, on_frame) -> None:

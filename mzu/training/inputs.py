@@ -76,7 +76,13 @@ def environment_maker(config: Config, picture: bool = False) -> Callable[[], Env
     options = {"stack": 1} if config.environment.startswith("atari:") else {}
     if picture and not config.environment.startswith(("atari:", "dm_control:")):
         options["render_mode"] = "rgb_array"  # the others draw without being told
-    return lambda: make(config.environment, **options)
+
+    def make_environment() -> Environment:
+        environment = make(config.environment, **options)
+        environment.max_steps = config.acting.max_episode_steps
+        return environment
+
+    return make_environment
 
 
 def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:

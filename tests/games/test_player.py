@@ -413,12 +413,13 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
 
 
 @pytest.mark.parametrize("only_rewards", [False, True])
-def test_an_environment_that_does_not_repeat_itself_is_refused(only_rewards):
+def test_games_of_an_environment_that_does_not_repeat_itself_begin_anew_and_are_counted(only_rewards):
     def new_player():
         return made_player(made_config(), LookUpModel(preferring(0)), lambda: Unrepeatable(only_rewards, lengths=(50,)))
 
     player = new_player()
     play(player, 3)
-    state = player.state()
-    with pytest.raises(ValueError, match="counter does not repeat itself"):
-        new_player().restore(state)
+    restored = new_player()
+    assert restored.restore(player.state()) == len(restored.games) > 0
+    assert all(len(game.actions) == 0 for game in restored.games)
+    play(restored, 3)
