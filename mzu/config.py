@@ -140,12 +140,6 @@ class ReplayConfig:
         at_least(self, 1, "capacity", "segment_length", "start_size")
         at_least(self, 0, "priority_exponent", "importance_exponent")
         within(self, 0, 1, "uniform_share")
-        if self.capacity * self.segment_length < self.start_size:
-            raise ValueError(
-                f"replay.start_size is {self.start_size}, but replay.capacity={self.capacity} segments of up to "
-                f"replay.segment_length={self.segment_length} positions never hold as many; raise capacity or lower "
-                "start_size"
-            )
 
 
 @dataclass(frozen=True)

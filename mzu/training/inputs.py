@@ -106,6 +106,13 @@ def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
         raise ValueError(
             f"network.frame_stack is {config.network.frame_stack}, but only images are stacked; set it to 1"
         )
+    replay = config.replay
+    if replay.capacity * replay.segment_length < replay.start_size:
+        raise ValueError(
+            f"replay.start_size is {replay.start_size}, but replay.capacity={replay.capacity} segments of up to "
+            f"replay.segment_length={replay.segment_length} positions never hold as many; raise capacity or lower "
+            "start_size"
+        )
     if spaces.continuous and config.search.num_sampled_actions is None:
         raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
 
