@@ -19,6 +19,8 @@ from mzu.training.results import shown_path
 from mzu.training.run_folder import Damaged, RunFolder
 from mzu.training.tensorboard import open_tensorboard
 
+LOWER = "learning.learning_rate=..."  # what a sentence advises after a divergence
+
 
 class NotFinite(ValueError):
     """Weights are not finite, and nothing can be learned from there on."""
@@ -59,7 +61,7 @@ class Recorder:
             elif isinstance(error, Diverged):
                 arrays = under("batch", error.batch._asdict()) | under("targets", error.targets._asdict())
                 path = self.folder.save_arrays("diverged_batch.npz", arrays)
-                error.args = (f"{error.args[0]}; the batch is in {path}{self._way_back()}",)
+                error.args = (f"{error.args[0]}; the batch is in {path}{self._way_back(LOWER)}",)
             elif isinstance(error, Exception) and not isinstance(error, NotFinite) and self.trainer.steps > 0:
                 self._save_despite(error)
 
@@ -144,7 +146,7 @@ class Recorder:
         if not self.trainer.learner.is_finite:
             raise NotFinite(
                 f"The weights are not finite since learner step {self.trainer.steps}, and no checkpoint is made of them"
-                f"{self._way_back('learning.learning_rate=LOWER')}"
+                f"{self._way_back(LOWER)}"
             )
 
     def _way_back(self, change: str = "") -> str:

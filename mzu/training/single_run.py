@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
-from mzu.training.results import cut_off_words, result_row, spoken
+from mzu.training.results import cut_off_words, result_row, shown_path, spoken
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
@@ -33,7 +33,12 @@ def train_run(
             say(cut_off_words(f"{trainer.cut_off} fresh games", config.acting.max_episode_steps))
         timing = folder.read_log("timing.csv")
         result = {"steps": trainer.steps, "seconds": timing[-1]["seconds"] if timing else 0.0}
-        folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+        try:
+            folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+        except Exception as error:
+            again = f"`mzu train --resume --out {shown_path(folder.path)}` evaluates again"
+            error.add_note(f"all {trainer.steps} steps are learned and saved; {again}")
+            raise
     return True
 
 
