@@ -65,6 +65,8 @@ class RunProcess:
     def trouble(self) -> str:
         """What went wrong, in a sentence."""
         trouble = self.ended
+        if trouble == INTERRUPTED:
+            trouble = "its process was told to end and has left a checkpoint; --resume goes on from there"
         if trouble is None:
             status = self._process.wait()
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"

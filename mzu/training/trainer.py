@@ -99,16 +99,16 @@ class Trainer:
         self,
         folder: RunFolder | None = None,
         on_step: Callable[["Trainer", dict], None] | None = None,
-        say: Callable[[str], None] = warnings.warn,
+        say: Callable[[str], None] | None = None,
     ) -> bool:
         """Trains to the end of `learning.training_steps`; with a folder it logs, evaluates and saves on the way.
 
         A folder with checkpoints is continued from the latest. `on_step(trainer, figures)` is called after every
-        learner step with its loss, value and returns; `say` is told where a run cannot go on exactly as it was.
+        learner step with its loss, value and returns; `say` is told how the run goes on or ends (default: a warning).
         -> whether the end was reached; Ctrl-C, SIGTERM or SIGHUP leave a checkpoint and return False. So does an error,
         which is raised then.
         """
-        with Recorder(self, folder, say) as recorder:
+        with Recorder(self, folder, say or warnings.warn) as recorder:
             while self.steps < self.config.learning.training_steps and not recorder.interrupted:
                 row = recorder.after_step(self.step())
                 if on_step:
