@@ -178,9 +178,10 @@ class ActingConfig:
     games: int = 32  # our choice: fresh and stored games that are played in lockstep, one search for all
     positions_per_step: float = 32.0  # our choice: positions searched per learner step
     refresh_period: int = 1  # our choice: learner steps between two copies of the weights to the searching model
+    max_episode_steps: int = 27_000  # MuZero, half an hour of Atari: fresh and evaluation episodes are cut off there
 
     def __post_init__(self):
-        at_least(self, 1, "games", "refresh_period")
+        at_least(self, 1, "games", "refresh_period", "max_episode_steps")
         positive(self, "positions_per_step")
         if len(self.temperature_ends) != len(self.temperatures) - 1:
             raise ValueError(

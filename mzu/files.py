@@ -1,11 +1,20 @@
-"""Crash-safe writing: a file or folder appears under its final name whole or not at all, whatever happens."""
+"""Crash-safe writing: a file or folder appears under its final name whole or not at all, whatever happens.
+
+An archive (.npz, .keras) is sealed besides: it says how many entries it has and how they are called, so that one which
+a flipped bit took out of its table of contents is missed.
+"""
 
 import contextlib
 import os
 import pathlib
 import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterator
+
+_TEMPORARY = ".tmp"
+_SEAL = b"mzu: "
 
 
 @contextlib.contextmanager
@@ -19,7 +28,7 @@ def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     if path.is_dir() and any(path.iterdir()):
         raise ValueError(f"The folder {path} exists and is not empty; choose another name, or remove it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
+    folder = _temporary_folder(path)
     try:
         temporary = folder / path.name
         yield temporary
@@ -36,8 +45,43 @@ def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def remove_whole(path: pathlib.Path) -> None:
+    """Removes a folder, which is there with all its files or not at all, whatever happens."""
+    folder = _temporary_folder(path)
+    os.replace(path, folder / path.name)
+    shutil.rmtree(folder)
+
+
+def remove_leftovers(folder: pathlib.Path) -> None:
+    """Removes what a process left in `folder` that was killed inside of `written_whole` or `remove_whole`."""
+    for leftover in folder.glob(f".*{_TEMPORARY}"):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def seal(archive: zipfile.ZipFile) -> None:
+    """Notes in an archive that is being written which entries it has; numpy and Keras do not mind."""
+    archive.comment = _seal_of(archive)
+
+
+def check_seal(archive: zipfile.ZipFile) -> None:
+    """Raises BadZipFile where an archive has other entries than it had when it was sealed; old ones have no seal."""
+    if archive.comment.startswith(_SEAL) and archive.comment != _seal_of(archive):
+        raise zipfile.BadZipFile(f"it has {len(archive.namelist())} entries, but was written with others")
+
+
+def _seal_of(archive: zipfile.ZipFile) -> bytes:
+    names = sorted(archive.namelist())
+    return _SEAL + b"%d entries, names %08x" % (len(names), zlib.crc32("\n".join(names).encode()))
+
+
+def _temporary_folder(path: pathlib.Path) -> pathlib.Path:
+    return pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent))
+
+
 def _flush_to_disk(path: pathlib.Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folders; it keeps their entries itself
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

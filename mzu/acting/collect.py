@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mzu.config import Config
+from mzu.config import ActingConfig, Config
 from mzu.environments.environment import Environment
 from mzu.environments.make import make
 from mzu.environments.players import draw_player
@@ -52,6 +52,8 @@ def collect(
             )
     else:
         raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture, players or a function")
+    if environment.max_steps is None:
+        environment.max_steps = ActingConfig().max_episode_steps  # a world without an end is no reason to wait for it
     for index in range(episodes):
         rng = np.random.default_rng([seed, index])
         if policy == "players":

@@ -21,6 +21,7 @@ class Evaluation(NamedTuple):
     attribute  what it is
     returns    [E] undiscounted
     lengths    [E] in steps
+    cut_off    how many did not end by themselves within `acting.max_episode_steps`
     mean       of the returns
 
     >>> evaluation = agent.evaluate(episodes=2)
@@ -31,6 +32,7 @@ class Evaluation(NamedTuple):
 
     returns: np.ndarray
     lengths: np.ndarray
+    cut_off: int = 0
 
     @property
     def mean(self) -> float:
@@ -82,7 +84,7 @@ def evaluate_selection(
     finally:
         for environment in environments:
             environment.close()
-    return Evaluation(returns, lengths)
+    return Evaluation(returns, lengths, sum(environment.cut_off for environment in environments))
 
 
 def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns, lengths, on_frame) -> None:

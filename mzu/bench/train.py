@@ -1,7 +1,6 @@
 """`mzu bench train`: where the time of a training run goes, and the learner's step against its bare matrix products."""
 
 import json
-import os
 import time
 
 import numpy as np
@@ -9,6 +8,7 @@ import threadpoolctl
 
 from mzu.bench.timing import best_times
 from mzu.config import Config
+from mzu.installation import available_cores
 from mzu.presets import preset
 from mzu.training.trainer import Trainer
 
@@ -92,7 +92,7 @@ def training_record(name: str, config: Config, steps: int) -> dict:
         "preset": name,
         "learner_steps_per_second": steps / passed,
         "positions_per_second": searched / passed,
-        "cores_busy": cpu / passed / len(os.sched_getaffinity(0)),
+        "cores_busy": cpu / passed / available_cores(),
         **parts,
         "learner_ms": times["learner"],
         "gemm_ms": times["gemm"],

@@ -11,13 +11,13 @@ import signal
 import sys
 from pathlib import Path
 
-from mzu.classroom.isolation import isolate
-
 LENGTH_BYTES = 8  # before each message
 TEXT_CHARACTERS = 2000  # of an error
 
 
 def main(descriptor: int, folder: Path, memory_bytes: int, processor_seconds: int) -> None:
+    from mzu.classroom.isolation import isolate  # Windows cannot import it
+
     missing = isolate(folder, memory_bytes, processor_seconds)
     channel = open(descriptor, "r+b", buffering=0)  # noqa: SIM115  it stays open as long as the process lives
     student = Student()

@@ -154,6 +154,10 @@ class StudentProcess:
     """One fresh interpreter in an empty folder, which it cannot leave."""
 
     def __init__(self, limits: Limits):
+        if sys.platform == "win32":
+            raise ValueError(
+                "Students' code is kept apart by means that Windows does not have; grade under Linux, WSL or macOS"
+            )
         self.folder = Path(tempfile.mkdtemp(prefix="mzu-grade-"))
         self._socket, theirs = socket.socketpair()
         self._process: subprocess.Popen | None = None

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import mzu
 from mzu.extras import EXTRAS, missing_sentence
+from mzu.training.results import with_notes
 
 
 class Command(NamedTuple):
@@ -88,5 +89,5 @@ def build_parser(argv: list[str], commands: list[Command] = COMMANDS) -> argpars
 def sentence(error: ValueError | OSError) -> str:
     """What went wrong in the words of the error, without Python's `[Errno 2]`."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
+        return with_notes(f"{error.filename}: {error.strerror}", error)
+    return with_notes(str(error), error)

@@ -14,6 +14,7 @@ from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.embedded import RECIPES, recipe
 from mzu.episodes.episode import Episode
+from mzu.training.results import cut_off_words
 
 POLICIES = ("random", "heuristic", "mixture", "players", "trained")
 
@@ -68,10 +69,11 @@ def run(arguments) -> int:
     if (arguments.policy == "trained") != (arguments.network is not None):
         raise ValueError("--policy trained and --network FILE.keras or --run RUN belong together; give both or neither")
     settings = (arguments.episodes, arguments.seed, arguments.noise, arguments.sticky)
+    config = arguments.config.override(*arguments.set)
     with make(arguments.id, **options) as environment:
+        environment.max_steps = config.acting.max_episode_steps
         policy = arguments.policy
         if policy == "trained":
-            config = arguments.config.override(*arguments.set)
             policy = trained_policy(environment, arguments.network, config, arguments.scale)
         # disable=None: no bar where the output is not a terminal.
         bar = tqdm(collect(environment, policy, *settings), total=arguments.episodes, unit="episode", disable=None)
@@ -81,6 +83,8 @@ def run(arguments) -> int:
         f"{arguments.out}: {len(returns)} episodes of {arguments.id}, {sum(lengths)} steps, return "
         f"{np.mean(returns):.1f} on average, from {min(returns):.1f} to {max(returns):.1f}"
     )
+    if environment.cut_off:
+        print(cut_off_words(f"{environment.cut_off} of {len(returns)} episodes", environment.max_steps))
     if len(returns) < arguments.episodes:
         print(f"Interrupted: these are the episodes that were complete, of {arguments.episodes}")
         return 130

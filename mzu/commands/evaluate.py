@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mzu.acting.film import Film, check_film_path
-from mzu.training.results import result_row, results_table
+from mzu.training.results import cut_off_words, result_row, results_table
 
 SELECT = ("policy", "value", "search", "all")
 
@@ -43,6 +43,11 @@ def run(arguments) -> int:
     rows = [result_row(f"by {way}", evaluation.returns, evaluation.lengths) for way, evaluation in found.items()]
     world = arguments.env or RunFolder(arguments.folder).config.environment
     print(results_table(rows, f"{world}, checkpoint {arguments.checkpoint}"))
+    limit = RunFolder(arguments.folder).config.acting.max_episode_steps
+    for way, evaluation in found.items():
+        if evaluation.cut_off:
+            which = f"by {way}: {evaluation.cut_off} of {len(evaluation.returns)} episodes"
+            print(cut_off_words(which, limit))
     if film:
         film.save(arguments.video)
         print(f"{arguments.video}: the first episode, by {list(found)[-1]}")

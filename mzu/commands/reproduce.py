@@ -60,7 +60,8 @@ def listing() -> str:
 
 
 def _run_experiment(chosen: Experiment, tasks: list[Task], arguments) -> int:
-    from mzu.experiments.running import FIRST_SEED, alone_in, planned_runs, rows, run_all, write_rows
+    from mzu.experiments.running import FIRST_SEED, planned_runs, rows, run_all, write_rows
+    from mzu.training.run_lock import locked
 
     out = arguments.out
     runs = planned_runs(chosen, tasks, list(range(FIRST_SEED, FIRST_SEED + arguments.seeds)), out)
@@ -70,7 +71,7 @@ def _run_experiment(chosen: Experiment, tasks: list[Task], arguments) -> int:
     file = out / f"{chosen.name}.csv"
     if file.exists() and not arguments.resume and not all(a_run.is_finished for a_run in wanted):
         raise ValueError(f"{file} was begun before; go on with it by --resume, or give another folder with --out")
-    with alone_in(out):
+    with locked(out):
         write_rows(file, rows(runs))
         try:
             finished = run_all(wanted, out, lambda: write_rows(file, rows(runs)), _say)

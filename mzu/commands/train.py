@@ -26,11 +26,13 @@ def add_arguments(parser) -> None:
     parser.add_argument("--only", choices=METHODS, help="one of the three runs of a comparison")
     parser.add_argument("--jobs", type=int, metavar="N",
                         help="how many runs of a comparison at once (default: one more than cores)")  # fmt: skip
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out from its last checkpoint")
+    parser.add_argument("--resume", action="store_true",
+                        help="go on with the run in --out from its last checkpoint; --set may give it more steps or "
+                        "another learning rate")  # fmt: skip
 
 
 def run(arguments) -> int:
-    """Trains and evaluates; 130 where Ctrl-C ended it early, which --resume goes on from; 2 where a run failed."""
+    """Trains and evaluates; 130 where Ctrl-C or a signal ended it early, for --resume to go on; 2 where it failed."""
     planned = plan(arguments)
     if arguments.resume and (notice := RunFolder(planned.runs[0].path).made_elsewhere()):
         print(notice)
@@ -52,9 +54,9 @@ def plan(arguments):
     """The runs that the arguments ask for, or those in --out."""
     if arguments.resume:
         given = [f"the preset {arguments.preset}"] if arguments.preset else []
-        options = {"env": None, "data": None, "set": [], "seed": None, "compare": False, "only": None}
+        options = {"env": None, "data": None, "seed": None, "compare": False, "only": None}
         given += [f"--{name}" for name, unset in options.items() if getattr(arguments, name) != unset]
-        return resumable(given, arguments.out)
+        return resumable(given, arguments.out, arguments.set)
     return plan_new(
         arguments.preset,
         environment=arguments.env,

@@ -8,6 +8,7 @@ recorded that did not happen.
 
 import os
 import sys
+from typing import NoReturn
 
 import numpy as np
 
@@ -46,10 +47,19 @@ class Environment:
     def __init__(self, id: str, spaces: Spaces):
         self.id = id
         self.spaces = spaces
+        self.max_steps: int | None = None  # an episode is cut off after so many; None: only by the world itself
+        self.cut_off = 0  # episodes that were
         self._running = False
+        self._episode = ""  # how messages call it
+        self._steps_taken = 0
 
     def reset(self, seed: int | None = None) -> np.ndarray:
-        observation = self._reset(None if seed is None else int(seed))
+        self._episode = "an episode without a seed" if seed is None else f"the episode with seed {seed}"
+        self._steps_taken = 0
+        try:
+            observation = self._reset(None if seed is None else int(seed))
+        except Exception as error:
+            self._fail("at the reset", error)
         self._running = True
         return observation
 
@@ -57,7 +67,14 @@ class Environment:
         if not self._running:
             raise ValueError(f"{self.id}: the episode has ended or not begun; call reset() before step()")
         action = checked_action(action, self.spaces, self.id)
-        observation, reward, terminated, truncated = self._step(action)
+        self._steps_taken += 1
+        try:
+            observation, reward, terminated, truncated = self._step(action)
+        except Exception as error:
+            self._fail(f"in step {self._steps_taken}", error)
+        if self._steps_taken == self.max_steps and not (terminated or truncated):
+            truncated = True
+            self.cut_off += 1
         self._running = not (terminated or truncated)
         # Where both happen in the same step nothing can follow, and the time limit no longer matters.
         return observation, float(reward), bool(terminated), bool(truncated and not terminated)
@@ -82,6 +99,13 @@ class Environment:
     def _step(self, action) -> tuple[np.ndarray, float, bool, bool]:
         raise NotImplementedError
 
+    def _fail(self, when: str, error: Exception) -> NoReturn:
+        """Raises what the world raised, as a sentence that says where it happened."""
+        if isinstance(error, EnvironmentFailed):  # the world whose actions are held has said it
+            raise error
+        what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise EnvironmentFailed(f"{self.id} failed {when} of {self._episode}: {what}") from error
+
     def __enter__(self):
         return self
 
@@ -90,6 +114,10 @@ class Environment:
 
     def __repr__(self):
         return f"<{self.id}: {self.spaces}>"
+
+
+class EnvironmentFailed(ValueError):
+    """A world raised an error: names the world, the episode's seed and the step; the error itself is its cause."""
 
 
 def has_screen() -> bool:

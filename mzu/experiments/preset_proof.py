@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mzu.config import Config
+from mzu.config import ActingConfig, Config
 from mzu.files import written_whole
 from mzu.presets import preset
 from mzu.training.results import evaluated_rows
@@ -75,6 +75,8 @@ def settings_digest(config: Config) -> str:
     """Tells whether runs were made with these settings; how much memory they may take is none that counts."""
     settings = dataclasses.asdict(config)
     del settings["run"]["data_memory"]
+    if config.acting.max_episode_steps == ActingConfig().max_episode_steps:
+        del settings["acting"]["max_episode_steps"]  # it came after the runs that are kept here
     return hashlib.sha256(json.dumps(settings, indent=2).encode()).hexdigest()[:12]
 
 

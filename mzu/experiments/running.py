@@ -11,12 +11,11 @@ Everything appears whole or not at all. A run that was interrupted goes on from 
 import contextlib
 import csv
 import dataclasses
-import fcntl
 import io
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,20 +131,6 @@ def read_rows(path: Path) -> list[dict]:
             {key: text if key in words else int(text) if key in whole else float(text) for key, text in row.items()}
             for row in csv.DictReader(file)
         ]
-
-
-@contextlib.contextmanager
-def alone_in(out: Path) -> Iterator[None]:
-    """Only one process at a time may train in a folder; the lock ends with the process, however that ends."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"Another `mzu reproduce` is at work in {out}; wait for it, or give another folder with --out"
-            ) from None
-        yield
 
 
 def _train(a_run: ExperimentRun, out: Path, say) -> bool:

@@ -11,6 +11,10 @@ from mzu.nested_arrays import inside, under
 from mzu.replay.segment import Segment, tail_length
 
 
+class DoesNotRepeat(ValueError):
+    """The same seed and actions led elsewhere in the environment of this id."""
+
+
 class FreshGame:
     """Applies the chosen actions to an environment, and hands out segments as soon as they are complete.
 
@@ -100,15 +104,15 @@ class FreshGame:
     @classmethod
     def from_state(cls, state: dict[str, np.ndarray], environment: Environment, config: Config) -> "FreshGame":
         """The game that `state` was taken of, brought back by taking the same actions again."""
-        game = cls(environment, int(state["seed"]), config)
-        for action in state["actions"]:
-            game.apply(action if environment.spaces.continuous else int(action))
+        try:
+            game = cls(environment, int(state["seed"]), config)
+            for action in state["actions"]:
+                game.apply(action if environment.spaces.continuous else int(action))
+        except ValueError as error:  # it ended earlier, or failed
+            raise DoesNotRepeat(environment.id) from error
         same = np.array_equal(game.observation, state["observation"]) and np.array_equal(game.rewards, state["rewards"])
         if not same:
-            raise ValueError(
-                f"{environment.id} does not repeat itself: the same seed and actions led to other observations or "
-                "rewards, so this run cannot go on exactly where it stopped; start it anew"
-            )
+            raise DoesNotRepeat(environment.id)
         game.searches.restore(inside(state, "trace"))
         game.segmented = int(state["segmented"])
         return game

@@ -15,7 +15,7 @@ import numpy as np
 from mzu.config import Config
 from mzu.environments.environment import Environment
 from mzu.episodes.episode import Episode
-from mzu.games.fresh_game import FreshGame
+from mzu.games.fresh_game import DoesNotRepeat, FreshGame
 from mzu.games.piece import piece_of
 from mzu.games.search_games import Games, search_games, take_actions
 from mzu.games.stored_game import StoredGame
@@ -108,7 +108,7 @@ class Player:
         available = not self.sources.is_empty
         if self.fraction.choose_stored(self.rng, available, self.config.acting.games, stored_elsewhere):
             return StoredGame(piece_of(*self.sources.draw(self.rng), self.config), self.config)
-        return FreshGame(self.environments[place], int(self.rng.integers(2**31)), self.config)
+        return self._fresh_game(place)
 
     def state(self) -> dict[str, np.ndarray]:
         """The games as far as they are played, as arrays."""
@@ -119,17 +119,31 @@ class Player:
             arrays |= under(f"game_{place}", game.state())
         return arrays
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Goes on where `state` was taken; fresh games are brought back by taking the same actions again."""
+    def restore(self, state: dict[str, np.ndarray]) -> int:
+        """Goes on where `state` was taken; fresh games are brought back by taking the same actions again.
+
+        -> how many of them were not, since their environment does not repeat itself, and begin anew.
+        """
         self.fraction.restore(inside(state, "fraction"))
         if self.scale is not None:
             self.scale.restore(inside(state, "scale"))
-        self.games = [self._restored(place, inside(state, f"game_{place}")) for place in range(int(state["games"]))]
+        self.games, begun_anew = [], 0
+        for place in range(int(state["games"])):
+            game = inside(state, f"game_{place}")
+            try:
+                self.games.append(self._restored(place, game))
+            except DoesNotRepeat:
+                self.games.append(self._fresh_game(place))
+                begun_anew += 1
+        return begun_anew
 
     def _restored(self, place: int, state: dict[str, np.ndarray]) -> StoredGame | FreshGame:
         if "seed" in state:
             return FreshGame.from_state(state, self.environments[place], self.config)
         return StoredGame.from_state(state, self.config)
+
+    def _fresh_game(self, place: int) -> FreshGame:
+        return FreshGame(self.environments[place], int(self.rng.integers(2**31)), self.config)
 
 
 def temperature_at(config: Config, step: int) -> float:

@@ -72,6 +72,11 @@ class Learner:
             raise Diverged(self.steps, batch, targets)
         return metrics, priorities.numpy()
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether all weights and the optimiser's moments are numbers that can be learned from."""
+        return all(np.isfinite(variable.numpy()).all() for _, variables in self._variables() for variable in variables)
+
     def refresh_target(self) -> None:
         """Copies the weights to the target network, when it is time: every `target_network_period` steps."""
         if self.steps % self.config.learning.target_network_period == 0:

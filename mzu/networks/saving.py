@@ -15,7 +15,7 @@ import h5py
 
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
-from mzu.files import written_whole
+from mzu.files import check_seal, seal, written_whole
 from mzu.networks.network import Network, build_network
 from mzu.silent_tensorflow import keras
 
@@ -35,6 +35,7 @@ def save_network(network: Network, path: str | os.PathLike) -> None:
             container.save(temporary)
             with zipfile.ZipFile(temporary, "a") as archive:
                 archive.writestr(DESCRIPTION, text)
+                seal(archive)
         else:
             container.save_weights(temporary)
             with h5py.File(temporary, "a") as file:
@@ -89,6 +90,7 @@ def _describe(network: Network) -> str:
 def _read_description(path: pathlib.Path) -> str:
     if path.name.endswith(KERAS):
         with zipfile.ZipFile(path) as archive:
+            check_seal(archive)
             return archive.read(DESCRIPTION).decode()
     with h5py.File(path) as file:
         return file.attrs[DESCRIPTION]

@@ -76,7 +76,13 @@ def environment_maker(config: Config, picture: bool = False) -> Callable[[], Env
     options = {"stack": 1} if config.environment.startswith("atari:") else {}
     if picture and not config.environment.startswith(("atari:", "dm_control:")):
         options["render_mode"] = "rgb_array"  # the others draw without being told
-    return lambda: make(config.environment, **options)
+
+    def make_environment() -> Environment:
+        environment = make(config.environment, **options)
+        environment.max_steps = config.acting.max_episode_steps
+        return environment
+
+    return make_environment
 
 
 def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
@@ -99,6 +105,13 @@ def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
     if config.network.frame_stack > 1 and not spaces.is_image:
         raise ValueError(
             f"network.frame_stack is {config.network.frame_stack}, but only images are stacked; set it to 1"
+        )
+    replay = config.replay
+    if replay.capacity * replay.segment_length < replay.start_size:
+        raise ValueError(
+            f"replay.start_size is {replay.start_size}, but replay.capacity={replay.capacity} segments of up to "
+            f"replay.segment_length={replay.segment_length} positions never hold as many; raise capacity or lower "
+            "start_size"
         )
     if spaces.continuous and config.search.num_sampled_actions is None:
         raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")

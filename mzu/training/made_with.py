@@ -6,13 +6,13 @@ be added in another order; a long run may then end elsewhere.
 
 import datetime
 import importlib.metadata
-import os
 import platform
 
 import llvmlite.binding
 import numba
 
 import mzu
+from mzu.installation import available_cores
 
 LIBRARIES = ("numpy", "numba", "tensorflow", "keras", "tensorflow-probability", "gymnasium", "dm-control", "mujoco")
 # The name of the system changes with every update, and a search gives the same numbers on any number of threads.
@@ -26,7 +26,7 @@ def made_with() -> dict[str, str | int]:
     versions |= {name: importlib.metadata.version(name) for name in LIBRARIES if name in installed}
     processor = {
         "processor": f"{_processor_name()} ({llvmlite.binding.get_host_cpu_name()})",
-        "cores": len(os.sched_getaffinity(0)),  # those that this process may use, and TensorFlow does
+        "cores": available_cores(),  # those that this process may use, and TensorFlow does
         "search threads": numba.config.NUMBA_NUM_THREADS,
     }
     started = datetime.datetime.now().astimezone().isoformat(timespec="seconds")

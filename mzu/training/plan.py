@@ -17,6 +17,7 @@ from mzu.config import Config
 from mzu.episodes.episode import Episode
 from mzu.files import written_whole
 from mzu.presets import DEFAULT, Preset, default_config, preset
+from mzu.training.changes import change_settings
 from mzu.training.comparison import METHODS
 from mzu.training.results import spoken
 from mzu.training.run_folder import RunFolder, refuse_taken
@@ -86,8 +87,17 @@ def plan_new(
     return Plan(out, runs)
 
 
-def plan_resumed(out: str | Path) -> Plan:
-    """The run in this folder, or all runs of a comparison in it."""
+def plan_resumed(out: str | Path, assignments: Iterable[str] = ()) -> Plan:
+    """The run in this folder, or all runs of a comparison in it; `assignments` change the settings of the unfinished.
+
+    Refused while another process is at work in one of them.
+    """
+    folders = list(runs_in(out).values())
+    for folder in folders:
+        with folder.locked():
+            pass
+    if assignments:
+        change_settings(folders, list(assignments))
     return Plan(Path(out), [PlannedRun(name, run.path, run.config) for name, run in runs_in(out).items()])
 
 

@@ -1,51 +1,69 @@
-"""`Recorder`: what happens around the steps of a run: log, evaluation, checkpoints, interruption.
+"""`Recorder`: what happens around the steps of a run: log, evaluation, checkpoints, interruption, errors.
 
 It never changes what is learned: a run without a folder gives the same network.
 """
 
-import signal
+import contextlib
 import time
+from collections.abc import Callable
 
 import numpy as np
 
+from mzu.config import Config
 from mzu.games.player import temperature_at
 from mzu.learning.learner import Diverged
 from mzu.nested_arrays import inside, under
-from mzu.training.run_folder import RunFolder
+from mzu.training.changes import check_unchanged
+from mzu.training.interruption import on_interruption
+from mzu.training.results import shown_path
+from mzu.training.run_folder import Damaged, RunFolder
 from mzu.training.tensorboard import open_tensorboard
+
+LOWER = "learning.learning_rate=..."  # what a sentence advises after a divergence
+
+
+class NotFinite(ValueError):
+    """Weights are not finite, and nothing can be learned from there on."""
 
 
 class Recorder:
-    """Follows a Trainer; a context manager, since Ctrl-C is turned into an orderly end while it is open."""
+    """Follows a Trainer; a context manager, since the folder is this run's alone while it is open, and Ctrl-C is turned
+    into an orderly end. `say` is told what a person should know about how the run goes on or ends.
+    """
 
-    def __init__(self, trainer, folder: RunFolder | None):
-        self.trainer, self.folder = trainer, folder
-        self.interrupted = False
+    def __init__(self, trainer, folder: RunFolder | None, say: Callable[[str], None]):
+        self.trainer, self.folder, self.say = trainer, folder, say
+        self.interrupted = ""  # the name of the signal
         self._metrics: list[dict[str, float]] = []
         self._evaluation = None
         self._started = time.perf_counter()
         self._tensorboard = open_tensorboard(folder)
-        self._handler = None
+        self._open = contextlib.ExitStack()
 
     def __enter__(self):
-        if self.folder is not None:
-            self._resume(self.folder.checkpoints())
-        try:
-            self._handler = signal.signal(signal.SIGINT, self._interrupt)
-        except ValueError:
-            self._handler = None  # only the main thread may ask for signals; elsewhere Ctrl-C stays as it is
+        with self._open as opened:
+            opened.callback(self._tensorboard.close)
+            if self.folder is not None:
+                opened.enter_context(self.folder.locked())
+                self._resume(self.folder.checkpoints())
+            opened.enter_context(on_interruption(self._interrupt))
+            self._open = opened.pop_all()  # what was opened stays open, unless something went wrong
         return self
 
     def __exit__(self, kind, error, traceback):
-        if self._handler is not None:
-            signal.signal(signal.SIGINT, self._handler)
-        if self.folder is not None and kind is None:
-            self._save()
-        elif self.folder is not None and isinstance(error, Diverged):
-            arrays = under("batch", error.batch._asdict()) | under("targets", error.targets._asdict())
-            path = self.folder.save_arrays("diverged_batch.npz", arrays)
-            error.args = (f"{error.args[0]}; the batch is in {path}",)
-        self._tensorboard.close()
+        with self._open:
+            if self.folder is None:
+                return
+            if error is None:
+                self._save()
+                if self.interrupted:
+                    self.say(f"{self.interrupted}: a checkpoint after learner step {self.trainer.steps} is saved")
+            elif isinstance(error, Diverged):
+                arrays = under("batch", error.batch._asdict()) | under("targets", error.targets._asdict())
+                path = self.folder.save_arrays("diverged_batch.npz", arrays)
+                error.args = (f"{error.args[0]}; the batch is in {path}{self._way_back(LOWER)}",)
+            elif isinstance(error, Exception) and not isinstance(error, NotFinite) and self.trainer.steps > 0:
+                self._save_despite(error)
 
     def after_step(self, metrics: dict[str, float]) -> dict[str, float]:
         """Logs, evaluates and saves when it is time -> the figures that matter: loss, value, returns where known.
@@ -57,6 +75,7 @@ class Recorder:
         last = step == config.learning.training_steps
         evaluates = config.environment is not None and config.evaluation.period > 0
         if evaluates and (step % config.evaluation.period == 0):
+            self._check_finite()
             self._evaluation = self.trainer.evaluate(config.evaluation.period_episodes)
             if self.folder is not None:
                 network, scale = self.trainer.learner.evaluated_network, self.trainer.player.advantage_scale
@@ -105,7 +124,8 @@ class Recorder:
         self._tensorboard.write(row)
 
     def _save(self) -> None:
-        state = self.trainer.state()
+        self._check_finite()
+        state = self.trainer.state() | {"config": np.array(self.trainer.config.to_json())}
         # The steps since the last line of the log, so that the next line is the same after resuming.
         for name in self._metrics[0] if self._metrics else ():
             state[f"metrics/{name}"] = np.array([metrics[name] for metrics in self._metrics])
@@ -113,21 +133,83 @@ class Recorder:
         network, scale = self.trainer.learner.evaluated_network, self.trainer.player.advantage_scale
         self.folder.save_checkpoint(self.trainer.steps, state, network, keep, scale)
 
-    def _resume(self, checkpoints: list[int]) -> None:
-        # A run that was killed before its first checkpoint begins again, and so does its log.
-        self.folder.forget_after(checkpoints[-1] if checkpoints else 0)
+    def _save_despite(self, error: Exception) -> None:
+        """After an error, which says then what can be gone on from."""
+        try:
+            self._save()
+        except Exception as second:
+            error.add_note(f"no checkpoint could be saved ({second}){self._way_back()}")
+        else:
+            error.add_note(f"a checkpoint after learner step {self.trainer.steps} is saved{self._way_back()}")
+
+    def _check_finite(self) -> None:
+        if not self.trainer.learner.is_finite:
+            raise NotFinite(
+                f"The weights are not finite since learner step {self.trainer.steps}, and no checkpoint is made of them"
+                f"{self._way_back(LOWER)}"
+            )
+
+    def _way_back(self, change: str = "") -> str:
+        """The end of a sentence: how to go on from the latest checkpoint, where there is one."""
+        checkpoints = [] if self.folder is None else self.folder.checkpoints()
         if not checkpoints:
+            return ""
+        option = f" --set {change}" if change else ""
+        return (
+            f"; `mzu train --resume --out {shown_path(self.folder.path)}{option}` goes on from learner step "
+            f"{checkpoints[-1]}"
+        )
+
+    def _resume(self, checkpoints: list[int]) -> None:
+        if not checkpoints:
+            self._begin_again()
             return
-        state = self.folder.load_checkpoint(checkpoints[-1])
-        self.trainer.restore(state)
+        state = self._newest_whole(checkpoints)
+        if "config" in state:  # checkpoints of older versions do not say what they were learned with
+            check_unchanged(self.folder, self.trainer.config, Config.from_json(str(state["config"])))
+        if notice := self.trainer.restore(state):
+            self.say(notice)
+        self.folder.forget_after(self.trainer.steps)
         timing = self.folder.read_log("timing.csv")
         self._started -= timing[-1]["seconds"] if timing else 0.0  # the sessions before count, too
         columns = inside(state, "metrics")
         rows = zip(*columns.values(), strict=True)
         self._metrics = [dict(zip(columns, (float(value) for value in row), strict=True)) for row in rows]
 
-    def _interrupt(self, *_) -> None:
-        """The first Ctrl-C ends the run after this step, with a checkpoint; the second one ends it at once."""
+    def _begin_again(self) -> None:
+        """A run that was killed before its first checkpoint begins again, and so does its log."""
+        log = self.folder.read_log()
+        if log and log[-1]["step"] > self.folder.config.run.checkpoint_period:
+            raise ValueError(
+                f"{self.folder.path} has learned {log[-1]['step']:.0f} steps, but its checkpoints are gone; put them "
+                "back from a copy, or train anew with another --out"
+            )
+        if log:
+            self.say("there is no checkpoint yet: the run begins again")
+        self.folder.forget_after(0)
+
+    def _newest_whole(self, checkpoints: list[int]) -> dict[str, np.ndarray]:
+        """The state of the newest checkpoint that can be read; those after it are set aside, and that is said."""
+        damaged = {}
+        for step in reversed(checkpoints):
+            try:
+                state = self.folder.load_checkpoint(step)
+            except Damaged as error:
+                damaged[step] = error
+                continue
+            for other, error in damaged.items():
+                self.folder.set_aside(other)
+                self.say(
+                    f"{str(error).partition(';')[0]}; the run goes on from the one before it, of learner step {step}"
+                )
+            return state
+        raise ValueError(
+            f"No checkpoint of {self.folder.path} can be read: {str(damaged[checkpoints[-1]]).partition(';')[0]}; put "
+            "one back from a copy, or train anew with another --out"
+        )
+
+    def _interrupt(self, name: str) -> None:
+        """The first signal ends the run after this step, with a checkpoint; the second one ends it at once."""
         if self.interrupted:
-            raise KeyboardInterrupt
-        self.interrupted = True
+            raise KeyboardInterrupt(name)
+        self.interrupted = name

@@ -80,6 +80,16 @@ def fallen_words(name: str, path: Path, result: dict, best: dict) -> str | None:
     )
 
 
+def cut_off_words(which: str, max_steps: int) -> str:
+    """A sentence about episodes that a limit ended; their returns are those until then."""
+    return f"{which} had not ended after {max_steps} steps and were cut off there (acting.max_episode_steps)"
+
+
+def with_notes(text: str, error: BaseException) -> str:
+    """What is said about an error, and the notes that were added to it on its way: what can be gone on from."""
+    return "; ".join([text, *getattr(error, "__notes__", [])])
+
+
 def shown_return(value: float) -> str:
     """A return with about four digits."""
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

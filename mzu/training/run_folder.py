@@ -1,6 +1,8 @@
 """`RunFolder`: what a run leaves on the disk, so that it can be looked at, evaluated and continued.
 
     config.json       everything that defines the run
+    changes.json      settings that were changed when it was resumed, and after which step (changes.py)
+    run.lock          the process that is at work in it, as long as it is (run_lock.py)
     versions.json     versions of Python and of the libraries, the processor, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took
@@ -14,18 +16,22 @@
 Files appear whole or not at all (`mzu/files.py`); the two logs grow line by line.
 """
 
+import contextlib
 import csv
 import io
 import json
 import shutil
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mzu.config import Config
-from mzu.files import written_whole
+from mzu.files import check_seal, remove_leftovers, remove_whole, seal, written_whole
 from mzu.training.made_with import difference_words, made_with
+from mzu.training.run_lock import locked
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
     from mzu.networks.network import Network
@@ -33,11 +39,16 @@ if TYPE_CHECKING:  # a folder is looked at without Keras
 FORMAT = "mzu run 2"
 
 
+class Damaged(ValueError):
+    """A checkpoint cannot be read."""
+
+
 class RunFolder:
     """A run's folder, new or existing."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
+        self._is_locked = False
 
     @classmethod
     def create(cls, path: str | Path, config: Config) -> "RunFolder":
@@ -63,6 +74,21 @@ class RunFolder:
     @property
     def config(self) -> Config:
         return Config.from_json((self.path / "config.json").read_text())
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """This object alone writes into the folder meanwhile; what a killed process left half-written is removed."""
+        if self._is_locked:
+            yield
+            return
+        with locked(self.path):
+            self._is_locked = True
+            try:
+                for folder in (self.path, self.path / "checkpoints", self.path / "best"):
+                    remove_leftovers(folder)
+                yield
+            finally:
+                self._is_locked = False
 
     def made_elsewhere(self) -> str:
         """A sentence where the run was made with other versions or on another processor than these; else empty."""
@@ -115,11 +141,13 @@ class RunFolder:
         with written_whole(path) as temporary:
             temporary.mkdir()
             np.savez(temporary / "state.npz", format=FORMAT, **state)
+            with zipfile.ZipFile(temporary / "state.npz", "a") as archive:
+                seal(archive)
             save_network(network, temporary / "network.keras")
             if scale is not None:
                 (temporary / "scale.json").write_text(json.dumps(scale) + "\n")
         for old in self.checkpoints()[:-keep]:
-            shutil.rmtree(self._checkpoint(old))
+            remove_whole(self._checkpoint(old))
 
     def checkpoints(self) -> list[int]:
         """The learner steps of all complete checkpoints, in order."""
@@ -130,13 +158,22 @@ class RunFolder:
         """The state that `save_checkpoint` wrote."""
         path = self._checkpoint(step) / "state.npz"
         try:
+            with zipfile.ZipFile(path) as archive:
+                check_seal(archive)
             with np.load(path) as archive:
                 state = {name: archive[name] for name in archive.files}
+            format = str(state.pop("format"))
         except Exception as error:
-            raise ValueError(f"{path} is damaged ({error}); remove its folder to resume from the one before") from None
-        if str(state.pop("format")) != FORMAT:
+            raise Damaged(f"{path} is damaged ({error}); remove its folder to resume from the one before") from None
+        if format != FORMAT:
             raise ValueError(f"{path} was written by another version of mzu; this one reads '{FORMAT}'")
         return state
+
+    def set_aside(self, step: int) -> None:
+        """Renames a damaged checkpoint, so that nothing takes it for one, and its step can be saved again."""
+        aside = self._checkpoint(step).with_suffix(".damaged")
+        shutil.rmtree(aside, ignore_errors=True)
+        self._checkpoint(step).rename(aside)
 
     def save_best(self, step: int, mean: float, network: "Network", scale: float | None = None) -> None:
         """Keeps the network if its mean return is the highest so far."""
@@ -193,6 +230,11 @@ class RunFolder:
 
     def save_result(self, result: dict) -> None:
         self._write("result.json", json.dumps(result, indent=2) + "\n")
+
+    def reopen(self) -> None:
+        """A finished run is to go on: its final evaluation is kept under another name."""
+        if result := self.result():
+            (self.path / "result.json").rename(self.path / f"result_after_{result['steps']}.json")
 
     def result(self) -> dict:
         """The final evaluation, which marks a finished run; empty before."""

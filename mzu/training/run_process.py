@@ -1,8 +1,8 @@
 """One run of a comparison in a process of its own: `python -m mzu.training.run_process FOLDER NAME`.
 
-It tells its parent how far it is by lines of JSON on its standard output: figures of learner steps, and at the end
-{"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went wrong}. When its standard input
-is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
+It tells its parent how far it is by lines of JSON on its standard output: figures of learner steps, {"said": a sentence
+for people}, and at the end {"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went
+wrong}. When its standard input is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
 """
 
 import _thread
@@ -14,6 +14,9 @@ import threading
 import time
 import traceback
 
+from mzu.training.interruption import interrupt, on_interruption
+from mzu.training.results import with_notes
+
 FINISHED, INTERRUPTED = "finished", "interrupted"
 SECONDS_BETWEEN_FIGURES = 0.2
 
@@ -21,16 +24,17 @@ SECONDS_BETWEEN_FIGURES = 0.2
 def main(path: str, name: str) -> int:
     """Trains and evaluates the run in the folder `path`."""
     tell = _open_channel()
-    threading.Thread(target=_stop_when_input_closes, daemon=True).start()
     try:
-        ended = _train(path, name, tell)
+        with on_interruption(interrupt):
+            threading.Thread(target=_stop_when_input_closes, daemon=True).start()
+            ended = _train(path, name, tell)
     except KeyboardInterrupt:
         ended = INTERRUPTED
     except (ValueError, OSError) as error:
-        ended = str(error)
+        ended = with_notes(str(error), error)
     except Exception as error:
         traceback.print_exc()
-        ended = f"{type(error).__name__}: {error}"
+        ended = with_notes(f"{type(error).__name__}: {error}", error)
     tell({"ended": ended})
     return 0 if ended == FINISHED else 1
 
@@ -48,7 +52,8 @@ def _train(path: str, name: str, tell) -> str:
             last = now
             tell(figures)
 
-    return FINISHED if train_run(RunFolder(path), name, on_figures) else INTERRUPTED
+    finished = train_run(RunFolder(path), name, on_figures, say=lambda text: tell({"said": text}))
+    return FINISHED if finished else INTERRUPTED
 
 
 def _open_channel():

@@ -13,16 +13,23 @@ import sys
 import tempfile
 import threading
 
+from mzu.training.interruption import on_interruption
 from mzu.training.plan import PlannedRun
 from mzu.training.results import finished_words
 from mzu.training.run_folder import RunFolder
 from mzu.training.run_process import FINISHED, INTERRUPTED
 
+# Ctrl-C reaches the parent alone, which then says stop.
+if os.name == "nt":
+    _OWN_GROUP = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+else:
+    _OWN_GROUP = {"process_group": 0}
+
 
 class RunProcess:
     """A run's process, as its parent sees it; what it says arrives in `events` as (its run, event)."""
 
-    def __init__(self, run: PlannedRun, events: queue.Queue):
+    def __init__(self, run: PlannedRun, events: queue.SimpleQueue):
         self.run, self.ended = run, None
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         # -P and PYTHONPATH: the same modules as here, wherever this process has found them.
@@ -34,7 +41,7 @@ class RunProcess:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             env=os.environ | {"PYTHONPATH": paths},
-            process_group=0,  # Ctrl-C reaches the parent alone, which then says stop
+            **_OWN_GROUP,
         )
         self._reader = threading.Thread(target=self._read, args=(events,), daemon=True)
         self._reader.start()
@@ -58,11 +65,13 @@ class RunProcess:
     def trouble(self) -> str:
         """What went wrong, in a sentence."""
         trouble = self.ended
+        if trouble == INTERRUPTED:
+            trouble = "its process was told to end and has left a checkpoint; --resume goes on from there"
         if trouble is None:
             status = self._process.wait()
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
             trouble = f"its process {how}"
-            if status == -signal.SIGKILL:
+            if "SIGKILL" in how:
                 trouble += " (perhaps memory ran out; --jobs 1 needs less)"
         self._stderr.seek(0)
         said = self._stderr.read()
@@ -71,7 +80,7 @@ class RunProcess:
             trouble += f"; what it said last is in {file}"
         return trouble
 
-    def _read(self, events: queue.Queue) -> None:
+    def _read(self, events: queue.SimpleQueue) -> None:
         for line in self._process.stdout:
             events.put((self, json.loads(line)))
         events.put((self, None))
@@ -80,41 +89,46 @@ class RunProcess:
 def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, str]:
     """Trains the runs, at most `jobs` at once -> {name: sentence} of those that failed, while the others went on.
 
-    After Ctrl-C it raises KeyboardInterrupt, once all that were at work have left their checkpoints; after a second
-    one it does not wait for these.
+    After Ctrl-C, SIGTERM or SIGHUP it raises KeyboardInterrupt, once all that were at work have left their checkpoints;
+    after a second one it does not wait for these. Whatever else ends it, they leave checkpoints, too.
     """
-    events: queue.Queue = queue.Queue()
-    waiting, working, failures = list(runs), [], {}
-    interrupted = False
-    try:
-        while working or waiting:
-            try:
-                while waiting and len(working) < jobs:
+    events: queue.SimpleQueue = queue.SimpleQueue()  # unlike Queue, a signal's handler may put something into it
+    waiting, working, failures, signals = list(runs), [], {}, []
+
+    def interrupt(name: str) -> None:
+        signals.append(name)
+        if len(signals) > 1:
+            raise KeyboardInterrupt(name)
+        events.put((None, name))
+
+    with on_interruption(interrupt):
+        try:
+            while working or (waiting and not signals):
+                while waiting and len(working) < jobs and not signals:
                     run = waiting.pop(0)
                     display.begin(run.label, run.config.learning.training_steps)
                     working.append(RunProcess(run, events))
                 process, event = events.get()
-                if event is None:
+                if process is None:
+                    for process in working:
+                        process.stop()
+                    display.say(f"{event}: stopping with checkpoints; a second Ctrl-C does not wait for them")
+                elif event is None:
                     working.remove(process)
-                    _note_end(process, failures, display, interrupted)
+                    _note_end(process, failures, display, bool(signals))
                 elif "ended" in event:
                     process.ended = event["ended"]
+                elif "said" in event:
+                    display.say(f"{process.run.label}: {event['said']}")
                 else:
                     display.show(process.run.label, event)
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                display.say("Stopping with checkpoints; a second Ctrl-C does not wait for them")
-                waiting.clear()
-                for process in working:
-                    process.stop()
-    finally:
-        for process in working:
-            process.kill()
-            process.close()
-    if interrupted:
-        raise KeyboardInterrupt
+        finally:
+            for process in working:
+                process.kill() if len(signals) > 1 else process.stop()
+            for process in working:
+                process.close()
+    if signals:
+        raise KeyboardInterrupt(signals[0])
     return failures
 
 

@@ -6,26 +6,39 @@ from collections.abc import Callable
 
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
-from mzu.training.results import result_row, spoken
+from mzu.training.results import cut_off_words, result_row, shown_path, spoken
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
 
-def train_run(folder: RunFolder, name: str, on_figures: Callable[[dict], None], inputs=None) -> bool:
+def train_run(
+    folder: RunFolder,
+    name: str,
+    on_figures: Callable[[dict], None],
+    say: Callable[[str], None],
+    inputs=None,
+) -> bool:
     """Trains the run in `folder` to its end, from its latest checkpoint where it has one, and evaluates it.
 
-    `on_figures` is shown the figures of every learner step, and in the end {"evaluating": way of selecting actions}.
-    `inputs`: environment and data, where they are loaded already. -> whether the end was reached; Ctrl-C leaves a
-    checkpoint.
+    `on_figures` is shown the figures of every learner step, and in the end {"evaluating": way of selecting actions};
+    `say` is told what a person should know. `inputs`: environment and data, where they are loaded already. -> whether
+    the end was reached; Ctrl-C leaves a checkpoint.
     """
     config = folder.config
     inputs = None if inputs is None else dataclasses.replace(inputs, config=config)
-    with contextlib.closing(Trainer(config, inputs)) as trainer:
-        if not trainer.run(folder, lambda _, figures: on_figures(figures)):
+    with folder.locked(), contextlib.closing(Trainer(config, inputs)) as trainer:
+        if not trainer.run(folder, lambda _, figures: on_figures(figures), say):
             return False
+        if trainer.cut_off:
+            say(cut_off_words(f"{trainer.cut_off} fresh games", config.acting.max_episode_steps))
         timing = folder.read_log("timing.csv")
         result = {"steps": trainer.steps, "seconds": timing[-1]["seconds"] if timing else 0.0}
-        folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+        try:
+            folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+        except Exception as error:
+            again = f"`mzu train --resume --out {shown_path(folder.path)}` evaluates again"
+            error.add_note(f"all {trainer.steps} steps are learned and saved; {again}")
+            raise
     return True
 
 
@@ -45,5 +58,7 @@ def _final_evaluation(trainer: Trainer, name: str, on_figures: Callable[[dict], 
         evaluation = trainer.evaluate(config.evaluation.episodes, select)
         rows[select] = result_row(spoken(name), evaluation.returns, evaluation.lengths)
         rows[select] |= {"returns": evaluation.returns.tolist(), "lengths": evaluation.lengths.tolist()}
+        if evaluation.cut_off:
+            rows[select]["cut_off"] = evaluation.cut_off
     own = config.evaluation.select
     return {"select": own, **rows[own], "selections": rows}

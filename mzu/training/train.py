@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mzu.config import Config
+from mzu.training.interruption import interrupt, on_interruption
 from mzu.training.plan import (
     Plan,
     as_assignments,
@@ -47,12 +48,13 @@ def train(
     seed         of all random numbers
     out          folder of the run (default runs/NAME, or runs/NAME-2)
     only         one of the three runs of an offline preset: behaviour_cloning, crr or unplugged
-    resume       goes on with the run in `out` from its last checkpoint; it keeps its settings
+    resume       goes on with the run in `out` from its last checkpoint; it keeps its settings, but for those that are
+                 named and may change (changes.py), such as more learning.training_steps
     jobs         how many runs of a comparison are trained at once (default: one more than there are cores)
     progress     seconds between two lines where there is no terminal and no notebook; 0 shows nothing anywhere
     settings     by their full names: train("cartpole", **{"search.num_simulations": 16})
 
-    Ctrl-C raises KeyboardInterrupt after a checkpoint, which `resume` goes on from.
+    Ctrl-C, SIGTERM and SIGHUP raise KeyboardInterrupt after a checkpoint, which `resume` goes on from.
 
     >>> tiny = {"learning.training_steps": 3, "learning.jit_compile": False, "evaluation.episodes": 2}
     >>> result = mzu.train("cartpole_offline", only="unplugged", out="runs/mine", progress=0, **tiny)
@@ -60,8 +62,9 @@ def train(
     (2,)
     """
     if resume:
-        given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only} | settings
-        plan = resumable([name for name, value in given.items() if value is not None], out)
+        given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only}
+        given = [name for name, value in given.items() if value is not None]
+        plan = resumable(given, out, as_assignments(settings))
         return run_plan(plan, jobs=jobs, progress=progress)
     options = {"environment": environment, "seed": seed, "out": out, "only": only}
     return _train_anew(preset, data, options, settings, jobs, progress)
@@ -91,13 +94,17 @@ def compare(
     return _train_anew(preset, data, options, settings, jobs, progress)
 
 
-def resumable(given: list[str], out: str | Path | None) -> Plan:
-    """The plan of the run or runs in `out`; a sentence where it is not named, or where settings are `given`."""
+def resumable(given: list[str], out: str | Path | None, assignments: list[str]) -> Plan:
+    """The plan of the run or runs in `out`, whose settings are changed by `assignments`.
+
+    A sentence where it is not named, where something is `given` that a resumed run has, or where another process is at
+    work in it.
+    """
     if out is None:
         raise ValueError("--resume needs to know which run to go on with; add --out DIR")
     if given:
         raise ValueError(f"A resumed run keeps its settings; leave {given[0]} out, or train anew without --resume")
-    return plan_resumed(out)
+    return plan_resumed(out, assignments)
 
 
 def run_plan(
@@ -121,7 +128,8 @@ def run_plan(
     display = open_display(progress)
     display.say(headline(plan, len(inputs.episodes)))
     try:
-        failed = _run(plan, inputs, jobs or default_jobs(), display)
+        with on_interruption(interrupt):
+            failed = _run(plan, inputs, jobs or default_jobs(), display)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; go on with `mzu train --resume --out {shown_path(plan.out)}`") from None
     finally:
@@ -177,7 +185,7 @@ def _run(plan: Plan, inputs, jobs: int, display) -> dict[str, str]:
     for run in unfinished:
         display.begin(run.label, run.config.learning.training_steps)
         on_figures = functools.partial(display.show, run.label)
-        if not train_run(RunFolder(run.path), run.name, on_figures, inputs):
+        if not train_run(RunFolder(run.path), run.name, on_figures, display.say, inputs):
             raise KeyboardInterrupt
         display.say(finished_words(run.label, RunFolder(run.path).result()))
     return {}

@@ -9,6 +9,7 @@ other after every step, so the same seed gives the same run.
 import concurrent.futures
 import json
 import time
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -89,14 +90,25 @@ class Trainer:
         """Stored positions searched so far."""
         return self.player.fraction.stored_positions
 
-    def run(self, folder: RunFolder | None = None, on_step: Callable[["Trainer", dict], None] | None = None) -> bool:
+    @property
+    def cut_off(self) -> int:
+        """Fresh games that `acting.max_episode_steps` ended, since the run was started or resumed."""
+        return sum(environment.cut_off for environment in self.player.environments or [])
+
+    def run(
+        self,
+        folder: RunFolder | None = None,
+        on_step: Callable[["Trainer", dict], None] | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> bool:
         """Trains to the end of `learning.training_steps`; with a folder it logs, evaluates and saves on the way.
 
         A folder with checkpoints is continued from the latest. `on_step(trainer, figures)` is called after every
-        learner step with its loss, value and returns. -> whether the end was reached; Ctrl-C leaves a checkpoint and
-        returns False.
+        learner step with its loss, value and returns; `say` is told how the run goes on or ends (default: a warning).
+        -> whether the end was reached; Ctrl-C, SIGTERM or SIGHUP leave a checkpoint and return False. So does an error,
+        which is raised then.
         """
-        with Recorder(self, folder) as recorder:
+        with Recorder(self, folder, say or warnings.warn) as recorder:
             while self.steps < self.config.learning.training_steps and not recorder.interrupted:
                 row = recorder.after_step(self.step())
                 if on_step:
@@ -105,14 +117,26 @@ class Trainer:
 
     def step(self) -> dict[str, float]:
         """One learner step, while the games go on and the next batch is drawn -> metrics."""
+        try:
+            return self._step()
+        except Exception:
+            # Some games have gone on and others not: none of them fits what was learned, and all begin anew.
+            self.player.games, self._next = [], None
+            raise
+
+    def _step(self) -> dict[str, float]:
         if self._next is None:
-            self._fill_replay()
+            if self.steps == 0:
+                self._fill_replay()
             self._next = self._prepare()
         batch, targets = self._next
         following = self._other_core.submit(self._play_and_prepare, temperature_at(self.config, self.steps))
         start = time.perf_counter()
-        metrics, priorities = self.learner.step(batch, targets)
-        learned = time.perf_counter()
+        try:
+            metrics, priorities = self.learner.step(batch, targets)
+            learned = time.perf_counter()
+        finally:
+            concurrent.futures.wait([following])  # after an error nothing may change any more
         self._next = following.result()
         self.seconds["learn"] += learned - start
         self.seconds["wait"] += time.perf_counter() - learned
@@ -158,8 +182,8 @@ class Trainer:
             arrays |= under("batch", batch._asdict()) | under("targets", targets._asdict())
         return arrays
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Goes on where `state` was taken, as if nothing had happened in between."""
+    def restore(self, state: dict[str, np.ndarray]) -> str:
+        """Goes on where `state` was taken, as if nothing had happened in between -> a sentence where that cannot be."""
         self._play_rng.bit_generator.state, self._sample_rng.bit_generator.state = json.loads(str(state["generators"]))
         self._owed = float(state["owed"])
         self.recent_returns = list(state["recent_returns"])
@@ -171,9 +195,21 @@ class Trainer:
             self._new_weights = network_weights(self._acting_network)
         self.replay.restore(inside(state, "replay"))
         self.player.sources.restore(inside(state, "sources"))
-        self.player.restore(inside(state, "player"))
+        begun_anew = self.player.restore(inside(state, "player"))
         batch = inside(state, "batch")
         self._next = (Batch(**batch), Targets(**inside(state, "targets"))) if batch else None
+        if begun_anew:
+            return (
+                f"{self.config.environment} does not repeat itself: the same seed and actions led elsewhere, so "
+                f"{begun_anew} of {len(self.player.games)} games begin anew; what follows is not what an uninterrupted "
+                "run would have learned"
+            )
+        if self.steps > 0 and self._next is None:
+            return (
+                "an error had ended the run: its games begin anew; what follows is not what an uninterrupted run would "
+                "have learned"
+            )
+        return ""
 
     def close(self) -> None:
         """Frees the environments and the helping thread."""
@@ -212,7 +248,14 @@ class Trainer:
     def _fill_replay(self) -> None:
         """Plays until there is enough to learn from, and scales the network's input to what was seen."""
         self._use_weights()
-        while len(self.replay) < self.config.replay.start_size:
+        capacity, start_size = self.config.replay.capacity, self.config.replay.start_size
+        while len(self.replay) < start_size:
+            if self.replay.num_segments == capacity:
+                raise ValueError(
+                    f"replay.start_size is {start_size}, but the replay is full with {len(self.replay)} positions: "
+                    f"replay.capacity={capacity} segments, of which a short episode fills one; raise capacity or lower "
+                    "start_size"
+                )
             self._play(temperature_at(self.config, 0))
         if not self.network.spaces.is_image:
             fit_to_observations(self.network.representation, self.replay.all_observations())

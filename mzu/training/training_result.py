@@ -11,6 +11,7 @@ from mzu.files import written_whole
 from mzu.training.curves import Curve, draw_curves
 from mzu.training.plan import Plan, runs_in
 from mzu.training.results import (
+    cut_off_words,
     evaluated_rows,
     fallen_words,
     result_row,
@@ -66,7 +67,10 @@ class TrainingResult:
 
         result = RunFolder(self.folder).result()
         ways = result.get("selections") or ({result["select"]: result} if "mean" in result else {})
-        return {way: Evaluation(np.array(row["returns"]), np.array(row["lengths"])) for way, row in ways.items()}
+        return {
+            way: Evaluation(np.array(row["returns"]), np.array(row["lengths"]), row.get("cut_off", 0))
+            for way, row in ways.items()
+        }
 
     def plot(self):
         """Learning curves as a matplotlib figure."""
@@ -173,6 +177,11 @@ def _notes(folders: dict[str, RunFolder], failed: dict[str, str], seconds: float
         notes.append("Nothing was evaluated, since there is no environment (--env).")
     fallen = (fallen_words(name, folder.path, results[name], folder.best()) for name, folder in folders.items())
     notes += [sentence for sentence in fallen if sentence]
+    for name, result in results.items():
+        for row in evaluated_rows(name, result):
+            if row.get("cut_off"):
+                limit = folders[name].config.acting.max_episode_steps
+                notes.append(cut_off_words(f"{row['name']}: {row['cut_off']} of {row['episodes']} episodes", limit))
     times = {name: shown_time(result["seconds"]) for name, result in results.items() if "seconds" in result}
     each = ", ".join(f"{spoken(name)} {took}" if len(times) > 1 else took for name, took in times.items())
     if each:

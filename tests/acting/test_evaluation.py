@@ -149,7 +149,7 @@ def test_environments_are_closed_even_when_something_goes_wrong(rounds):
         worlds.append(Failing())
         return worlds[-1]
 
-    with pytest.raises(RuntimeError, match="the world ends"):
+    with pytest.raises(ValueError, match=r"counter failed in step 1 of the episode with seed \d+: RuntimeError: the"):
         evaluated(3, make_environment)
     assert len(worlds) == 3 and all(world.closed for world in worlds)
 

@@ -153,13 +153,13 @@ def test_control_c_says_how_to_go_on_and_resume_does(monkeypatch, capsys):
 class TwoSteps:
     """Stands in for a trainer whose two steps take no time."""
 
-    steps = 2
+    steps, cut_off = 2, 0
 
     def __init__(self, config, inputs):
         assert len(inputs.episodes) == 5
         self.config = config
 
-    def run(self, folder, on_step):
+    def run(self, folder, on_step, say):
         folder.log({"step": 2, "seconds": 1.5}, "timing.csv")
         folder.log({"step": 2, "policy_loss": 1.0, "value_loss": 1.0, "reward_loss": 1.0})
         return True

@@ -11,8 +11,9 @@ from made_experiments import EXPERIMENT, TASK
 from mzu.commands.cli import main
 from mzu.experiments import catalogue, running, tasks
 from mzu.experiments.definition import POLICY, SEARCH, Measure
-from mzu.experiments.running import FIRST_SEED, alone_in, planned_runs, read_rows, rows, run_all, write_rows
+from mzu.experiments.running import FIRST_SEED, planned_runs, read_rows, rows, run_all, write_rows
 from mzu.training.run_folder import RunFolder
+from mzu.training.run_lock import locked
 from mzu.training.trainer import Trainer
 
 
@@ -141,9 +142,9 @@ def test_a_run_of_other_settings_is_refused(tmp_path, capsys):
 
 
 def test_two_processes_cannot_train_in_one_folder(tmp_path):
-    with alone_in(tmp_path), pytest.raises(ValueError, match="Another `mzu reproduce` is at work"), alone_in(tmp_path):
+    with locked(tmp_path), pytest.raises(ValueError, match=f"{tmp_path} is in use by process"), locked(tmp_path):
         pass
-    with alone_in(tmp_path):
+    with locked(tmp_path):
         pass
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from made_games import made_config, made_player, play, step_as_value, stored_episode
-from made_worlds import STATES, VECTORS, Counter, LookUpModel, gaussian, preferring
+from made_worlds import STATES, VECTORS, Counter, LookUpModel, Unrepeatable, gaussian, preferring
 
 from mzu.config import ActingConfig, Config
 from mzu.environments.make import make
@@ -198,3 +198,16 @@ def test_a_restored_player_goes_on_as_if_nothing_had_happened(spaces):
     assert_equal_segments(expected[0], again[0])
     assert [episode.source for episode in expected[1]] == [episode.source for episode in again[1]]
     assert vars(first.fraction) == vars(second.fraction)
+
+
+@pytest.mark.parametrize("only_rewards", [False, True])
+def test_games_of_an_environment_that_does_not_repeat_itself_begin_anew_and_are_counted(only_rewards):
+    def new_player():
+        return made_player(made_config(), LookUpModel(preferring(0)), lambda: Unrepeatable(only_rewards, lengths=(50,)))
+
+    player = new_player()
+    play(player, 3)
+    restored = new_player()
+    assert restored.restore(player.state()) == len(restored.games) > 0
+    assert all(len(game.actions) == 0 for game in restored.games)
+    play(restored, 3)

@@ -189,9 +189,11 @@ def test_without_a_consistency_loss_no_following_observations_are_sampled(tmp_pa
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_with_a_new_log(tmp_path):
     folder = RunFolder.create(tmp_path / "run", Config())
     folder.log({"step": 100, "loss": 1.0})
-    with pytest.raises(InterruptedError), Recorder(trainer=None, folder=folder):
+    said = []
+    with pytest.raises(KeyboardInterrupt), Recorder(None, folder, said.append):
         assert folder.read_log() == []
-        raise InterruptedError
+        raise KeyboardInterrupt
+    assert said == ["there is no checkpoint yet: the run begins again"]
 
 
 def test_the_log_has_a_line_per_period_evaluation_and_end(whole):
@@ -230,13 +232,18 @@ def test_a_run_plays_with_held_actions_and_goes_on_as_if_nothing_had_happened(tm
     assert_same_state(resumed, state)
 
 
-def test_an_environment_that_does_not_repeat_itself_cannot_be_resumed_silently():
-    trainer = Trainer(Config().override(*ONLINE, "reanalyse.fraction=0"))
-    trainer.player.advance(temperature=1.0)
-    state = trainer.state()
-    trainer.restore(state)
-    for place in range(4):
-        state[f"player/game_{place}/seed"] += 1  # has the same effect as randomness that no seed decides
-    with pytest.raises(ValueError, match="identity does not repeat itself"):
-        trainer.restore(state)
-    trainer.close()
+def test_an_environment_that_does_not_repeat_itself_is_resumed_with_new_games_and_that_is_said():
+    with contextlib.closing(Trainer(Config().override(*ONLINE, "reanalyse.fraction=0"))) as trainer:
+        trainer.player.advance(temperature=1.0)
+        state = trainer.state()
+        assert trainer.restore(state) == ""
+        for place in range(4):
+            state[f"player/game_{place}/seed"] += 1  # has the same effect as randomness that no seed decides
+        said = trainer.restore(state)
+        anew = sum(len(game.actions) == 0 for game in trainer.player.games)  # the first of another seed may look alike
+        assert (
+            anew >= 2
+            and f"identity does not repeat itself: the same seed and actions led elsewhere, so {anew} of 4" in said
+        )
+        assert "not what an uninterrupted run would have learned" in said
+        trainer.step()

@@ -16,7 +16,7 @@ import numpy as np
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, OnFault, raise_fault
 from mzu.episodes.readers.files import check_not_empty
-from mzu.files import written_whole
+from mzu.files import check_seal, seal, written_whole
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Episode) if field.name != "source")
 NEEDED = ("observations", "actions", "rewards", "terminated", "truncated")
@@ -39,6 +39,7 @@ def write_npz(path: str | Path, episodes: Iterable[Episode]) -> int:
                         np.lib.format.write_array(file, np.asarray(value), allow_pickle=False)
         if number < 0:
             raise ValueError(f"There is no episode to write to {path}")
+        seal(archive)
     return number + 1
 
 
@@ -58,6 +59,7 @@ def read_npz(path: str | Path, on_fault: OnFault = raise_fault) -> Iterator[Epis
     try:
         check_not_empty(path)
         with zipfile.ZipFile(path) as archive:
+            check_seal(archive)
             names = set(archive.namelist())
             numbers = sorted({name.split("/")[0] for name in names if "/" in name})
             if not numbers:
