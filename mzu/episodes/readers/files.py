@@ -3,11 +3,13 @@
 Sets of files are named as TensorFlow names them, `train-00007-of-00100`. Notebook 09_real_data.
 """
 
+import functools
 import gzip
 import re
 import zlib
 from pathlib import Path
 
+from mzu.available_memory import available_memory, shown_bytes
 from mzu.episodes.readers.faults import Fault, MissingFiles, OnFault
 
 SHARD = re.compile(r"(?P<prefix>.+)-(?P<index>\d{5})-of-(?P<count>\d{5})")
@@ -42,3 +44,28 @@ def check_not_empty(path: Path) -> None:
         raise Fault("there is no such file", path)
     if path.stat().st_size == 0:
         raise Fault("the file is empty; download or write it again", path)
+
+
+def check_fits(size: int, path: Path, record: int | None = None, field: str | None = None) -> None:
+    """A fault where `size` bytes are more than there is memory, before any of them is read."""
+    if size > available_memory():
+        what = f"reading it takes {shown_bytes(size)}, but there are {shown_bytes(available_memory())} of memory"
+        raise Fault(f"{what}; is the file what it says it is?", path, record, field)
+
+
+def gzip_size(path: Path) -> int:
+    """The bytes after decompression, all of which are read: the checksum of a GZIP file stands at its very end.
+
+    A file that has not changed since is not read again by this process.
+    """
+    state = path.stat()
+    return _gzip_size(path, state.st_size, state.st_mtime_ns)
+
+
+@functools.cache
+def _gzip_size(path: Path, size: int, changed: int) -> int:
+    total = 0
+    with gzip.open(path, "rb") as file:
+        while piece := file.read(1 << 22):
+            total += len(piece)
+    return total
