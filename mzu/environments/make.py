@@ -8,6 +8,7 @@ catch?repeat=2, or any other id       every action held for two steps (held_acti
 """
 
 import difflib
+import importlib.util
 
 from mzu.environments.environment import Environment
 from mzu.environments.held_actions import HeldActions, split_id
@@ -53,17 +54,43 @@ def _make_gymnasium(id: str, options: dict) -> Environment:
     try:
         # Gymnasium's own checker warns on every step; `check_environment` says the same once, in sentences.
         world = gymnasium.make(games.GAMES.get(id, id), disable_env_checker=True, **options)
-    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError):
+    except gymnasium.error.UnregisteredEnv:
         raise ValueError(_unknown(id, list(games.GAMES), list(gymnasium.registry))) from None
     except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(missing_dependency(id, error)) from None
+    except ModuleNotFoundError as error:
+        module = module_of(id)
+        if module is not None and importlib.util.find_spec(module.split(".")[0]) is None:
+            raise ValueError(
+                f"{id} asks for the module {module}, which Python does not find; install its package, or name the "
+                "folder that holds it in PYTHONPATH"
+            ) from None
         raise ValueError(missing_dependency(id, error)) from None
     except gymnasium.error.Error as error:
         raise ValueError(f"{id} cannot be made: {error}") from None
     except TypeError as error:
         if options:
-            raise ValueError(f"{id} does not understand the options {', '.join(options)}: {error}") from None
-        raise
+            said = " ".join(str(error).split())
+            raise ValueError(f"{id} does not understand the options {', '.join(options)}: {said}") from None
+        raise ValueError(_failed(id, error)) from error
+    except Exception as error:  # whatever the constructor of somebody's environment may do
+        raise ValueError(_failed(id, error)) from error
     return GymnasiumEnvironment(world, name=id, **own_options)
+
+
+def module_of(id: str) -> str | None:
+    """The module that an id asks Gymnasium to import first, such as `my_worlds` of `my_worlds:Lift-v0`.
+
+    >>> module_of("my_worlds:Lift-v0?repeat=2"), module_of("dm_control:cheetah-run"), module_of("CartPole-v1")
+    ('my_worlds', None, None)
+    """
+    world, _, _ = id.partition("?")
+    module, colon, _ = world.partition(":")
+    return module if colon and module not in ("atari", "dm_control") else None
+
+
+def _failed(id: str, error: Exception) -> str:
+    return f"{id} cannot be made: its constructor raised {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _unknown(id: str, games: list[str], registered: list[str]) -> str:
