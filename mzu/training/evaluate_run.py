@@ -32,7 +32,7 @@ def evaluate_run(
     >>> mzu.evaluate("runs/mine/unplugged", episodes=2, select="policy")["policy"].returns.shape
     (2,)
     """
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(run, environment)
     config = folder.config
     if environment is not None:
         config = dataclasses.replace(config, environment=environment)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mzu.config import Config
+from mzu.environments.make import refuse_unknown_module
 from mzu.files import written_whole
 from mzu.training.made_with import difference, made_with
 
@@ -50,14 +51,19 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: str | Path) -> "RunFolder":
-        """An existing run."""
+    def open(cls, path: str | Path, environment: str | None = None) -> "RunFolder":
+        """An existing run, perhaps a stranger's: refused where the code of a module would run for its environment.
+
+        `environment` is another one to play in, chosen by the caller; then that of the run does not matter.
+        """
         folder = cls(path)
         inside = sorted(config.parent.name for config in folder.path.glob("*/config.json"))
         if inside:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
         if not (folder.path / "config.json").is_file():
             raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
+        if environment is None:
+            refuse_unknown_module(folder.config.environment, str(folder.path / "config.json"))
         return folder
 
     @property

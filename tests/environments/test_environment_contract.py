@@ -135,7 +135,7 @@ def test_numpy_integers_are_actions():
     [
         ("CartPol-v1", {}, "no environment 'CartPol-v1'; did you mean 'CartPole-v1'"),
         ("nothing", {}, "ids look like"),
-        ("nothing:else", {}, "no environment 'nothing:else'"),
+        ("nothing:else", {}, "the module nothing, which Python does not find"),
         ("CartPole-v77", {}, "CartPole-v1"),
         ("catch", {"raws": 3}, "does not understand the options raws"),
         ("catch", {"rows": 1}, "at least 2"),
