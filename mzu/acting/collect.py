@@ -52,6 +52,8 @@ def collect(
             )
     else:
         raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture, players or a function")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}, but must be at least 0")
     for index in range(episodes):
         rng = np.random.default_rng([seed, index])
         if policy == "players":

@@ -101,7 +101,9 @@ class GymnasiumEnvironment(Environment):
 
     def _remember_legal(self, info: dict) -> None:
         if not isinstance(info, dict):
-            raise ValueError(f"{self.id}: the info of reset() and step() must be a dictionary, but is {info!r}; use {{}}")
+            raise ValueError(
+                f"{self.id}: the info of reset() and step() must be a dictionary, but is {info!r}; use {{}}"
+            )
         mask = info.get("action_mask")
         self._legal = None if mask is None or self._bounds is not None else np.asarray(mask, bool)
 
