@@ -23,7 +23,7 @@ def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
 
 @contextlib.contextmanager
 def named_errors(path: pathlib.Path) -> Iterator[None]:
-    """Makes an error of the system say which file was being written: of a full disk it names none, or a temporary one."""
+    """Makes the system's errors say which file was being written: of a full disk they name none, or a temporary one."""
     try:
         yield
     except OSError as error:

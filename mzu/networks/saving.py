@@ -1,7 +1,7 @@
 """Networks on disk: `NAME.keras` (models and weights) or `NAME.weights.h5` (weights), with `NAME.json` beside it.
 
-Only weights are ever read: the models are built anew from config and spaces, so that no layer, function or module that a
-stranger wrote into a file is looked at. (Other programs open NAME.keras with `keras.saving.load_model`.)
+Only weights are ever read: the models are built anew from config and spaces, so that no layer, function or module that
+a stranger wrote into a file is looked at. (Other programs open NAME.keras with `keras.saving.load_model`.)
 
 A file appears under its final name whole or not at all (`mzu/files.py`). It carries config and spaces inside it, so
 that no crash between two files can ever pair it with another network's; the JSON file beside it is the same text for
