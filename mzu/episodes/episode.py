@@ -91,7 +91,9 @@ class Episode:
         if self.rewards.shape != (steps,):
             raise ValueError(f"{name} has {steps} actions, but rewards of shape {self.rewards.shape}")
         if self.actions.ndim > 2 or self.actions.shape[1:] == (0,):
-            raise ValueError(f"{name} has actions of shape {self.actions.shape}, but must have [T] or [T, D] with D at least 1")
+            raise ValueError(
+                f"{name} has actions of shape {self.actions.shape}, but must have [T] or [T, D] with D at least 1"
+            )
         if self.actions.ndim == 1 and not np.issubdtype(self.actions.dtype, np.integer):
             raise ValueError(f"{name} has discrete actions of type {self.actions.dtype}, but must have whole numbers")
         for field in ("search_policy", "search_actions", "search_value"):

@@ -15,7 +15,7 @@ SCHEMES = ("embedded", "rlu", "rlu_atari", "dqn_replay", "minari")
 
 def locate(source: str | Path, root) -> tuple[str, str, Path]:
     """(scheme, name, path) of what was asked for."""
-    if not str(source).strip():
+    if root is None and not str(source).strip():
         raise ValueError("The name of the dataset is empty; give a path, or a name such as embedded:cartpole")
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, Path) or not colon or (scheme not in SCHEMES and Path(source).exists()):

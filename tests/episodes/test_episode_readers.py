@@ -260,7 +260,7 @@ def test_shuffled_transitions_are_recognised_by_their_fields_too(tmp_path):
     ("source", "root", "sentence"),
     [
         ("rlu:cartpole", "here", "RL Unplugged has no task 'cartpole'; it has cartpole_swingup, "),
-        ("rlu:fish_swim", None, "rlu:fish_swim needs root="),
+        ("rlu:fish_swim", None, "rlu:fish_swim needs the folder that holds the downloaded files: --root"),
         ("rlu:fish_swim", "here", "There are no files of rlu:fish_swim under"),
         ("rlu_atri:Pong", "here", "did you mean rlu_atari:Pong?"),
         ("nowhere.npz", "here", "does not exist"),

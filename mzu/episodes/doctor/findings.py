@@ -11,6 +11,7 @@ import numpy as np
 
 from mzu.environments.held_actions import spoken_repeat
 from mzu.episodes.dataset import EpisodeDataset
+from mzu.episodes.doctor.alignment import Judgement
 from mzu.episodes.doctor.statistics import MOST_ACTIONS, JpegTraces, Statistics
 from mzu.episodes.readers.faults import MissingFiles
 from mzu.episodes.readers.rlu_control import stored_keys
@@ -186,6 +187,21 @@ def reward_findings(statistics: Statistics, shift: int, present: int, is_image: 
         why = "reward, value and policy targets would all be learnt for the wrong action"
         advice = f"load with reward_shift={present + shift} (--reward-shift {present + shift}) and check again"
         yield DataFinding("wrong", what, where, why, advice)
+
+
+def unchecked(judged: Judgement, environment) -> list[str]:
+    """What the data alone, or an environment that could not be replayed, left open."""
+    left = []
+    if judged.unclear:
+        reason = f"they fit as well when moved by {' or '.join(f'{shift:+d}' for shift in judged.unclear)}"
+        if judged.scores is None:
+            reason = "too few different rewards, or steps, to tell"
+        elif len(judged.unclear) == len(judged.scores) - 1:
+            reason = "nothing that is observed explains them well enough"
+        left.append(f"whether rewards stand at the step that earned them ({reason})")
+    what = "whether an environment gives these rewards, observations and ends"
+    left.append(f"{what} ({'none was given: --env' if environment is None else 'it could not be replayed'})")
+    return left
 
 
 def duplicate_findings(statistics: Statistics) -> Iterator[DataFinding]:
