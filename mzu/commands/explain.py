@@ -35,7 +35,16 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Explains the position and prints it, writes it, or serves the page."""
-    is_record = arguments.source.suffix == RECORD
+    if arguments.source.suffix != RECORD:
+        return _run(arguments, is_record=False)
+    try:
+        return _run(arguments, is_record=True)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{arguments.source} is incomplete or was changed ({what}); explain the run again") from error
+
+
+def _run(arguments, is_record: bool) -> int:
     if arguments.trust and not is_record:
         trust_run(arguments.source)
     if arguments.model:

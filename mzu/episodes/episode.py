@@ -76,10 +76,8 @@ class Episode:
         for field in ("observations", "actions", "rewards"):
             array = getattr(self, field)
             if array.ndim == 0 or array.dtype.kind not in "fiub":
-                raise ValueError(
-                    f"{name} has {field} of type {array.dtype} and shape {array.shape}, but must have numbers, a row for "
-                    "every step"
-                )
+                form = f"{array.dtype} {array.shape}"
+                raise ValueError(f"{name} has {field} of the form {form}, but must have numbers, a row for every step")
         steps = len(self.actions)
         if steps == 0:
             raise ValueError(f"{name} has no step; leave empty episodes out")

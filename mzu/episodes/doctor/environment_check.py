@@ -1,4 +1,4 @@
-"""Whether data suit an environment: the same spaces, and, where it can be replayed, the same rewards, observations, end.
+"""Whether data suit an environment: the same spaces, and, where it can be replayed, the same course of events.
 
 Part of the dataset doctor, see check.py. Notebook 09_real_data.
 """

@@ -16,7 +16,6 @@ from mzu.episodes.doctor.statistics import MOST_ACTIONS, JpegTraces, Statistics
 from mzu.episodes.readers.faults import MissingFiles
 from mzu.episodes.readers.rlu_control import stored_keys
 
-
 _LARGEST_REWARD = 58_000  # what the last category of network.value_support=300 stands for
 _OVERFLOW = 1e37
 
