@@ -219,7 +219,7 @@ class RunFolder:
         if "mean" in result:
             selections = result.get("selections") or {result.get("select"): result}
             rows = selections.values() if isinstance(selections, dict) else [None]
-            if not all(isinstance(row, dict) and row.keys() >= set(COLUMNS) for row in rows) or "select" not in result:
+            if not all(map(_is_row, rows)) or "select" not in result:
                 needed = ", ".join(("select", *COLUMNS))
                 raise ValueError(f"{self.path / 'result.json'} is incomplete: an evaluation has {needed}; move it away")
         return result
@@ -245,6 +245,11 @@ class RunFolder:
     def _write(self, name: str, text: str) -> None:
         with written_whole(self.path / name) as temporary:
             temporary.write_text(text)
+
+
+def _is_row(row) -> bool:
+    """Whether it is a row of results: a name, and numbers."""
+    return isinstance(row, dict) and all(isinstance(row.get(column), int | float) for column in COLUMNS[1:])
 
 
 def refuse_taken(path: str | Path) -> None:

@@ -85,7 +85,7 @@ def _key_findings(environment) -> Iterator[DataFinding]:
         yield DataFinding("note", what, "all steps", why, "nothing: mzu leaves it out on both sides")
 
 
-class Replay(NamedTuple):
+class Replayed(NamedTuple):
     """What the stored actions lead to: rewards [T], observations [T + 1, ...], and the two marks of the end."""
 
     rewards: np.ndarray
@@ -111,7 +111,7 @@ def replay_findings(episodes: list[Episode], environment: Environment) -> tuple[
     return [*findings, DataFinding("note", what, f"the first {len(episodes)} episodes", why, "nothing")], False
 
 
-def _compared(played: Replay, episode: Episode, number: int, environment: Environment, seed: int) -> DataFinding:
+def _compared(played: Replayed, episode: Episode, number: int, environment: Environment, seed: int) -> DataFinding:
     """The first thing that is not as stored, or that all is."""
     steps = len(played.rewards)
     seen = ~np.isclose(played.observations, episode.observations[: steps + 1], rtol=1e-3, atol=1e-3)
@@ -145,7 +145,7 @@ def _compared(played: Replay, episode: Episode, number: int, environment: Enviro
     return DataFinding("wrong", what, f"episode {number}, step {step}", why, advice)
 
 
-def _other_end(played: Replay, episode: Episode) -> str:
+def _other_end(played: Replayed, episode: Episode) -> str:
     """How the ends differ. Data may stop where the environment would go on: then they are cut off there."""
     if episode.terminated and not played.terminated:
         return "the data say terminated, but " + ("a time limit cuts it off" if played.truncated else "it goes on")
@@ -211,7 +211,7 @@ def _time_limit(world: Environment, most: int) -> int | None:
     return None
 
 
-def _play(environment, episode: Episode, seed: int) -> Replay:
+def _play(environment, episode: Episode, seed: int) -> Replayed:
     """What follows the stored actions, up to the end of either."""
     observations, rewards = [environment.reset(seed=seed)], []
     terminated = truncated = False
@@ -221,4 +221,4 @@ def _play(environment, episode: Episode, seed: int) -> Replay:
         rewards.append(reward)
         if terminated or truncated:
             break
-    return Replay(np.array(rewards, np.float32), np.stack(observations), terminated, truncated)
+    return Replayed(np.array(rewards, np.float32), np.stack(observations), terminated, truncated)

@@ -24,7 +24,7 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, MissingFiles, OnFault, raise_fault
-from mzu.episodes.readers.files import GZIP_ERRORS, check_fits, check_not_empty, gzip_size
+from mzu.episodes.readers.files import GZIP_ERRORS, array_header, check_fits, check_not_empty, gzip_size
 from mzu.episodes.readers.rlu_atari import FULL_ACTION_SET, SIZE
 
 PADDING = 3  # frames of a stack of 4 that come before the first
@@ -174,12 +174,10 @@ def _check_size(found: int, expected: int, path: Path, kind: str) -> None:
 def _header(file, kind: str, path: Path) -> tuple[int, ...]:
     """The shape that numpy wrote before the numbers, after a check of the type."""
     try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, by_columns, dtype = read(file)
+        shape, by_columns, dtype = array_header(file)
         if by_columns or not shape or min(shape) < 0:
             raise ValueError
-    except (ValueError, TypeError, SyntaxError):
+    except ValueError:
         raise Fault("there is no numpy array in the file", path, field=kind) from None
     if dtype != KINDS[kind]:
         raise Fault(f"the array has type {dtype}, but must have {np.dtype(KINDS[kind])}", path, field=kind)

@@ -8,7 +8,6 @@ with the plain arrays of someone else's steps is read too (`episodes_from_arrays
 import dataclasses
 import math
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, OnFault, raise_fault
-from mzu.episodes.readers.files import check_fits, check_not_empty
+from mzu.episodes.readers.files import ZIP_ERRORS, array_header, check_fits, check_not_empty
 from mzu.files import written_whole
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Episode) if field.name != "source")
@@ -48,7 +47,7 @@ def count_npz(path: str | Path) -> int | None:
     try:
         with zipfile.ZipFile(path) as archive:
             count = sum(name.endswith("/actions.npy") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except (*ZIP_ERRORS, ValueError):
         return None
     return count or None
 
@@ -76,10 +75,12 @@ def read_npz(path: str | Path, on_fault: OnFault = raise_fault) -> Iterator[Epis
                     yield _episode(archive, names, number, path, record)
                 except Fault as fault:
                     on_fault(fault)
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         on_fault(Fault(f"the file is cut off or damaged ({error}); copy or write it again", path))
     except Fault as fault:
         on_fault(fault)
+    except ValueError as error:  # of zipfile itself, such as a name that is no text
+        on_fault(Fault(f"the file is damaged ({error}); copy or write it again", path))
 
 
 def read_arrays(arrays: dict, on_fault: OnFault = raise_fault, source: str = "arrays") -> Iterator[Episode]:
@@ -212,19 +213,17 @@ def _checked(path, record: int, **fields) -> Episode:
 def _array(archive, name: str, path: Path, record: int | None = None, field: str | None = None) -> np.ndarray:
     try:
         with archive.open(name) as file:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, _, dtype = read(file)
+            shape, _, dtype = array_header(file)
             # numpy takes the memory that the header asks for before it looks for the numbers.
             size, there = math.prod(shape) * dtype.itemsize, archive.getinfo(name).file_size - file.tell()
             if size != there and not dtype.hasobject:
                 raise ValueError(f"its header says {size:,} bytes of numbers, but there are {there:,}")
         with archive.open(name) as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-    except (zipfile.BadZipFile, zlib.error, EOFError):
+    except ZIP_ERRORS:
         what = "the array is damaged: its bytes do not match their checksum; copy or write the file again"
         raise Fault(what, path, record, field or name) from None
-    except (ValueError, TypeError, SyntaxError, NotImplementedError, RuntimeError) as error:
+    except ValueError as error:
         raise Fault(f"the array cannot be read: {error}", path, record, field or name) from None
 
 
