@@ -297,6 +297,13 @@ class Config:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     run: RunConfig = field(default_factory=RunConfig)
 
+    def __post_init__(self):
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed is {self.seed}, but must be at least 0 and below 2**63")
+        for name in ("environment", "data", "data_root"):
+            if getattr(self, name) == "":
+                raise ValueError(f"{name} is empty; name one, or leave it out")
+
     @property
     def searches(self) -> bool:
         """Whether positions are searched: where nothing is learned from a search (behaviour cloning, CRR), none is."""
@@ -322,6 +329,8 @@ class Config:
             data = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"The config is not valid JSON (line {error.lineno}: {error.msg})") from None
+        except RecursionError:
+            raise ValueError("The config is not valid JSON: its parts are nested too deeply") from None
         return section_from_dict(cls, data, path="")
 
     def replace(self, **settings) -> "Config":

@@ -7,6 +7,7 @@ a flipped bit took out of its table of contents is missed.
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import zipfile
@@ -25,6 +26,25 @@ def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     so that renaming it is one step for the file system, and has its name, from which some writers take the format.
     """
     path = pathlib.Path(path)
+    with named_errors(path), _written_whole(path) as temporary:
+        yield temporary
+
+
+@contextlib.contextmanager
+def named_errors(path: pathlib.Path) -> Iterator[None]:
+    """Makes the system's errors say which file was being written: of a full disk they name none, or a temporary one."""
+    try:
+        yield
+    except OSError as error:
+        of_hdf5 = re.search(r"errno = (\d+)", str(error))  # which hides the system's number in its words
+        number = int(of_hdf5.group(1)) if of_hdf5 else error.errno
+        if number is None or not (error.filename is None or ".tmp" in str(error.filename)):
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
+
+
+@contextlib.contextmanager
+def _written_whole(path: pathlib.Path) -> Iterator[pathlib.Path]:
     if path.is_dir() and any(path.iterdir()):
         raise ValueError(f"The folder {path} exists and is not empty; choose another name, or remove it")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -103,6 +103,11 @@ visits = search(model, rng.normal(size=(2, 3)), SearchConfig(num_simulations=8),
 assert visits.sum() == 16, f"visits that should add up to 16 add up to {visits.sum()}"
 """
 
+KERNEL_CACHE = """
+from mzu.compilation import cache_trouble
+assert not cache_trouble(), cache_trouble()
+"""
+
 ATARI = """
 import ale_py, gymnasium
 gymnasium.register_envs(ale_py)
@@ -140,6 +145,7 @@ CHECKS = [
     Check("TensorFlow Probability", TENSORFLOW_PROBABILITY, ("tensorflow-probability", "tf-keras")),
     Check("Numba", NUMBA, ("numba",)),
     Check("mzu's compiled search", SEARCH, ("numba",)),
+    Check("mzu's kernel cache", KERNEL_CACHE, ("numba",)),
     Check("Atari: Pong", ATARI, ("ale-py",), "atari"),
     *(
         Check(
@@ -155,6 +161,9 @@ CHECKS = [
 # What a known failure says, as a regular expression, and what helps. The first match counts; without any, the advice is
 # to install the packages of the check.
 KNOWN_PROBLEMS = [
+    ("kernel cache is damaged", "remove that file; it is made again"),
+    ("kernel cache .* cannot be written", "make room there, or export NUMBA_CACHE_DIR=a folder with room"),
+    ("kernel cache has no folder", "export NUMBA_CACHE_DIR=a folder of your own that nobody else may write to"),
     ("flex_vertedge", 'pip install "mujoco>=3.17,<4" (dm-control does not work with mujoco 4)'),
     ("tf[-_]keras", 'pip install "tf-keras>=2.21,<2.22" (TensorFlow Probability needs it under Keras 3)'),
     (

@@ -16,7 +16,8 @@ FOLDERS = {"mzu", "notebooks", "tutorials", "tests", ".ci"}
 FILES = {"README.md", "LICENSE", "requirements.txt", "setup.cfg", "pyproject.toml", ".gitignore", ".gitattributes"}
 
 # A room may use the rooms listed before it.
-ROOMS = ["compilation", "files", "extras", "installation", "silent_tensorflow", "nested_arrays", "plots"]
+ROOMS = ["available_memory", "compilation", "files", "extras", "installation", "silent_tensorflow", "nested_arrays"]
+ROOMS += ["plots"]
 ROOMS += ["config_fields", "config"]
 ROOMS += ["environments", "episodes", "presets", "networks", "search", "replay", "reanalyse", "games", "acting"]
 ROOMS += ["learning", "training"]

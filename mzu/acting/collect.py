@@ -52,6 +52,8 @@ def collect(
             )
     else:
         raise ValueError(f"policy is {policy!r}, but must be random, heuristic, mixture, players or a function")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}, but must be at least 0")
     if environment.max_steps is None:
         environment.max_steps = ActingConfig().max_episode_steps  # a world without an end is no reason to wait for it
     for index in range(episodes):

@@ -287,6 +287,9 @@ def _copy_caches(folder: Path) -> None:
 
     from mzu.compilation import cache_folder
 
-    shutil.copytree(cache_folder(), folder / "mzu" / "kernels" / cache_folder().name)
+    if cache_folder() is not None:
+        kernels = folder / "mzu" / "kernels"
+        shutil.copytree(cache_folder(), kernels / cache_folder().name)
+        kernels.chmod(0o700)
     for fonts in Path(matplotlib.get_cachedir()).glob("fontlist-*.json"):
         shutil.copy(fonts, folder)

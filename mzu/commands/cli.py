@@ -5,6 +5,7 @@ once, although most commands need TensorFlow or Numba.
 """
 
 import argparse
+import codecs
 import importlib
 import os
 import sys
@@ -39,10 +40,14 @@ COMMANDS = [
 ]
 
 
+PLAIN = {"\u2514": "`", "\u251c": "|", "\u2502": "|", "\u2500": "-", "\u2026": "..."}  # corners and lines of a tree
+
+
 def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> int:
     """Run one command and return its exit status: 2 for a mistake that can be said in a sentence, 130 for Ctrl-C."""
     argv = sys.argv[1:] if argv is None else argv
     show_traceback = "--traceback" in argv  # the module of a command may fail before its arguments are read
+    write_plainly(sys.stdout)
     try:
         parser = build_parser(argv, commands)
         arguments = parser.parse_args(argv)
@@ -67,6 +72,22 @@ def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> i
             raise
         print(f"mzu: {sentence(error)}", file=sys.stderr)
         return 2
+    except MemoryError as error:
+        if show_traceback:
+            raise
+        print(f"mzu: memory ran out ({error or 'no more is said'}); ask for less at once", file=sys.stderr)
+        return 2
+
+
+def write_plainly(stream) -> None:
+    """Lets a terminal that knows ASCII only show the lines of a drawing, and a question mark for any other sign."""
+    codecs.register_error("mzu", lambda error: ("".join(PLAIN.get(sign, "?") for sign in _unknown(error)), error.end))
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="mzu")
+
+
+def _unknown(error: UnicodeEncodeError) -> str:
+    return error.object[error.start : error.end]
 
 
 def build_parser(argv: list[str], commands: list[Command] = COMMANDS) -> argparse.ArgumentParser:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mzu.acting.collect import collect, trained_policy
+from mzu.commands.trust import add_trust, trust_run
 from mzu.config import Config
 from mzu.environments.make import make
 from mzu.episodes.embedded import RECIPES, recipe
@@ -33,6 +34,7 @@ def add_arguments(parser) -> None:
                         "players: several mediocre ones in turn")  # fmt: skip
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder",
                         help="the folder of a run of `mzu train`, whose network --policy trained plays")  # fmt: skip
+    add_trust(parser)
     parser.add_argument("--network", type=Path, metavar="FILE.keras", help="or a saved network alone")
     parser.add_argument("--set", action="append", default=[], metavar="search.FIELD=VALUE",
                         help="a setting of the search that --policy trained plays with; may be repeated")  # fmt: skip
@@ -129,7 +131,9 @@ def _look_into_run(arguments) -> None:
     if arguments.network is not None or arguments.recipe is not None:
         other = "--network" if arguments.network is not None else "--recipe"
         raise ValueError(f"--run and {other} say the same thing twice; leave one of them out")
-    folder = RunFolder.open(arguments.run_folder)
+    if arguments.trust:
+        trust_run(arguments.run_folder)
+    folder = RunFolder.open(arguments.run_folder, arguments.id)
     arguments.config, arguments.network, arguments.scale = folder.config, folder.network_file(), folder.load_scale()
     arguments.policy = arguments.policy or "trained"
     arguments.id = arguments.id or folder.config.environment

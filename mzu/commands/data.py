@@ -9,6 +9,7 @@ import warnings
 
 import tqdm
 
+from mzu.available_memory import shown_bytes
 from mzu.episodes.dataset import EpisodeDataset, load_episodes
 from mzu.episodes.writing import FORMATS, write_episodes
 from mzu.files import written_whole
@@ -61,7 +62,7 @@ def run_info(arguments) -> int:
     for episode in _progress(dataset, arguments):
         statistics.add(episode)
     print(summary_text(dataset.name, dataset.format, statistics))
-    print(f"{'files':<12} {len(dataset.files)}, {_size(dataset)}")
+    print(f"{'files':<12} {len(dataset.files)}, {shown_bytes(dataset.num_bytes)}")
     _report_skipped(dataset)
     return 0
 
@@ -119,12 +120,3 @@ def _progress(dataset: EpisodeDataset, arguments):
 def _report_skipped(dataset: EpisodeDataset) -> None:
     if dataset.skipped:
         print(f"mzu: left out {dataset.skipped} that could not be read, first: {dataset.faults[0]}", file=sys.stderr)
-
-
-def _size(dataset: EpisodeDataset) -> str:
-    size = dataset.num_bytes
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.3g} {unit}"
-        size /= 1000
-    return f"{size:.3g} GB"

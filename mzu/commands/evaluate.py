@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mzu.acting.film import Film, check_film_path
+from mzu.commands.trust import add_trust, trust_run
 from mzu.training.results import cut_off_words, result_row, results_table
 
 SELECT = ("policy", "value", "search", "all")
@@ -14,6 +15,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--episodes", type=int, metavar="N", help="how many (default: as the run says)")
     parser.add_argument("--checkpoint", default="latest", metavar="STEP", help="latest (default), best, or a step")
     parser.add_argument("--env", metavar="ID", help="another environment than the run's")
+    add_trust(parser)
     parser.add_argument("--seed", type=int, metavar="N", help="of the episodes (default: the run's)")
     parser.add_argument("--video", type=Path, metavar="FILE",
                         help="writes the first episode as .gif, or as .mp4 where moviepy is installed")  # fmt: skip
@@ -28,7 +30,9 @@ def run(arguments) -> int:
     from mzu.training.evaluate_run import evaluate_run
     from mzu.training.run_folder import RunFolder
 
-    if notice := RunFolder.open(arguments.folder).made_elsewhere():
+    if arguments.trust:
+        trust_run(arguments.folder)
+    if notice := RunFolder.open(arguments.folder, arguments.env).made_elsewhere():
         print(notice)
     film = Film() if arguments.video else None
     found = evaluate_run(

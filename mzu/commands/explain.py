@@ -6,6 +6,8 @@ The latter lives in `explain_model.py`.
 import sys
 from pathlib import Path
 
+from mzu.commands.trust import add_trust, trust_run
+
 PORT = 8765
 EPISODES = 10
 RECORD = ".json"
@@ -24,6 +26,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--episodes", type=int, default=EPISODES, metavar="N",
                         help="of --model: played with 0, 1, 16, 50 and 200 simulations "
                         f"(default {EPISODES}; 0 leaves this out)")  # fmt: skip
+    add_trust(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes all numbers")
     parser.add_argument("--html", type=Path, metavar="FILE", help="writes one page that needs no network")
     parser.add_argument("--serve", action="store_true", help="shows the page of any position in a browser")
@@ -32,7 +35,18 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Explains the position and prints it, writes it, or serves the page."""
-    is_record = arguments.source.suffix == RECORD
+    if arguments.source.suffix != RECORD:
+        return _run(arguments, is_record=False)
+    try:
+        return _run(arguments, is_record=True)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{arguments.source} is incomplete or was changed ({what}); explain the run again") from error
+
+
+def _run(arguments, is_record: bool) -> int:
+    if arguments.trust and not is_record:
+        trust_run(arguments.source)
     if arguments.model:
         from mzu.commands import explain_model as model_command
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mzu.commands.trust import add_trust, trust_run
 from mzu.presets import DEFAULT
 from mzu.training.comparison import METHODS
 from mzu.training.plan import plan_new
@@ -29,6 +30,7 @@ def add_arguments(parser) -> None:
     parser.add_argument("--resume", action="store_true",
                         help="go on with the run in --out from its last checkpoint; --set may give it more steps or "
                         "another learning rate")  # fmt: skip
+    add_trust(parser)
 
 
 def run(arguments) -> int:
@@ -52,6 +54,8 @@ def run(arguments) -> int:
 
 def plan(arguments):
     """The runs that the arguments ask for, or those in --out."""
+    if arguments.trust and arguments.resume and arguments.out is not None:
+        trust_run(arguments.out)
     if arguments.resume:
         given = [f"the preset {arguments.preset}"] if arguments.preset else []
         options = {"env": None, "data": None, "seed": None, "compare": False, "only": None}

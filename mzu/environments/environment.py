@@ -6,6 +6,7 @@ actions of any of them for several steps where the id says so (held_actions.py).
 recorded that did not happen.
 """
 
+import math
 import os
 import sys
 from typing import NoReturn
@@ -58,6 +59,7 @@ class Environment:
         self._steps_taken = 0
         try:
             observation = self._reset(None if seed is None else int(seed))
+            check_observation(observation, "reset()", self.id)
         except Exception as error:
             self._fail("at the reset", error)
         self._running = True
@@ -70,6 +72,8 @@ class Environment:
         self._steps_taken += 1
         try:
             observation, reward, terminated, truncated = self._step(action)
+            check_observation(observation, "step()", self.id)
+            reward = checked_reward(reward, self.id)
         except Exception as error:
             self._fail(f"in step {self._steps_taken}", error)
         if self._steps_taken == self.max_steps and not (terminated or truncated):
@@ -77,7 +81,7 @@ class Environment:
             self.cut_off += 1
         self._running = not (terminated or truncated)
         # Where both happen in the same step nothing can follow, and the time limit no longer matters.
-        return observation, float(reward), bool(terminated), bool(truncated and not terminated)
+        return observation, reward, bool(terminated), bool(truncated and not terminated)
 
     @property
     def unheld(self) -> "Environment":
@@ -157,6 +161,31 @@ def checked_action(action, spaces: Spaces, name: str = "The environment"):
     return int(array)
 
 
+def check_observation(observation: np.ndarray, call: str, name: str) -> None:
+    """A sentence where a number of an observation is NaN or infinite; uint8 pixels cannot be."""
+    # The sum is the fastest thing that no NaN and no infinity gets past; large numbers alone can overflow it.
+    if observation.dtype.kind == "f" and not math.isfinite(observation.sum()):
+        wrong = np.argwhere(~np.isfinite(observation))
+        if len(wrong):
+            place = ", ".join(map(str, wrong[0]))
+            raise ValueError(
+                f"{name}: {call} returned an observation with {observation[tuple(wrong[0])]} at [{place}], but all "
+                "numbers must be finite; find out where the environment computes it"
+            )
+
+
+def checked_reward(reward, name: str) -> float:
+    """The reward as a finite number; a sentence for NaN, infinity, text or an array of several."""
+    if type(reward) is not float:
+        array = np.asarray(reward)
+        if array.size != 1 or array.dtype.kind not in "fiub":
+            raise ValueError(f"{name}: step() returned the reward {_shown(reward)}, but it must be one number")
+        reward = array.item()
+    if not math.isfinite(reward):
+        raise ValueError(f"{name}: step() returned the reward {reward}, but it must be a finite number")
+    return float(reward)
+
+
 def is_legal(environment: Environment, action) -> bool:
     """Whether the action may be taken now."""
     legal = environment.legal_actions()
@@ -172,4 +201,5 @@ def random_action(spaces: Spaces, rng: np.random.Generator, legal: np.ndarray | 
 
 def _shown(action) -> str:
     text = repr(action.tolist() if isinstance(action, np.ndarray | np.generic) else action)
+    text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."

@@ -15,6 +15,7 @@ The order of a `Dict` is that of `space.spaces`, which Gymnasium sorts by name u
 """
 
 import os
+import re
 
 import gymnasium
 import numpy as np
@@ -22,7 +23,7 @@ from gymnasium import spaces as gym
 
 from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
-from mzu.extras import install_command
+from mzu.extras import EXTRAS, install_command
 
 
 class GymnasiumEnvironment(Environment):
@@ -45,7 +46,10 @@ class GymnasiumEnvironment(Environment):
         self._legal = None
 
     def _reset(self, seed):
-        observation, info = self.world.reset(seed=seed)
+        try:
+            observation, info = self.world.reset(seed=seed)
+        except (TypeError, ValueError) as error:
+            raise self._another_number(error, "reset()", "two values: observation, info") from error
         self._remember_legal(info)
         return self._convert(observation)
 
@@ -57,7 +61,11 @@ class GymnasiumEnvironment(Environment):
             low, high = self._bounds
             action = (low + (action + 1) / 2 * (high - low)).clip(low, high)
             action = action.reshape(space.shape).astype(space.dtype)
-        observation, reward, terminated, truncated, info = self.world.step(action)
+        try:
+            observation, reward, terminated, truncated, info = self.world.step(action)
+        except (TypeError, ValueError) as error:
+            must = "five values: observation, reward, terminated, truncated, info"
+            raise self._another_number(error, "step()", must) from error
         self._remember_legal(info)
         return self._convert(observation), reward, terminated, truncated
 
@@ -82,27 +90,49 @@ class GymnasiumEnvironment(Environment):
         super().close()
         self.world.close()
 
+    def _another_number(self, error: Exception, call: str, must: str) -> Exception:
+        """`error`, or a sentence where it says that a call did not return as many values as it must.
+
+        Gymnasium's own wrappers take the values apart first, so that the error may come from within the call.
+        """
+        if not re.search("to unpack|cannot unpack", str(error)):
+            return error
+        return ValueError(f"{self.id}: {call} must return {must}, but returned something else ({error})")
+
     def _remember_legal(self, info: dict) -> None:
+        if not isinstance(info, dict):
+            raise ValueError(
+                f"{self.id}: the info of reset() and step() must be a dictionary, but is {info!r}; use {{}}"
+            )
         mask = info.get("action_mask")
         self._legal = None if mask is None or self._bounds is not None else np.asarray(mask, bool)
 
     def _convert(self, observation) -> np.ndarray:
         space, shape, dtype = self.world.observation_space, self.spaces.observation_shape, self.spaces.observation_dtype
-        if not isinstance(space, gym.Box):
-            observation = gym.flatten(space, observation)
-        elif self._channels_first and self.spaces.is_image:
-            observation = np.moveaxis(np.asarray(observation), 0, -1)
-        # A copy, because some worlds return the same array again and again, with new content.
-        array = np.array(observation, dtype)
+        try:
+            if not isinstance(space, gym.Box):
+                observation = gym.flatten(space, observation)
+            elif self._channels_first and self.spaces.is_image:
+                observation = np.moveaxis(np.asarray(observation), 0, -1)
+            # A copy, because some worlds return the same array again and again, with new content.
+            array = np.array(observation, dtype)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+            what = f"returned an observation that does not fit its space {_described(space)}"
+            raise ValueError(f"{self.id} {what} ({type(error).__name__}: {error})") from error
         if array.size != np.prod(shape):
             raise ValueError(f"{self.id} returned an observation of shape {array.shape}, but its space says {shape}")
         return array.reshape(shape)
 
 
-def missing_dependency(what: str, error: gymnasium.error.DependencyNotInstalled) -> str:
-    """A sentence about a package that Gymnasium lacks; where mzu has an extra for it, that one is advised."""
+def missing_dependency(what: str, error: Exception) -> str:
+    """A sentence about a package that an environment lacks; where mzu has an extra for it, that one is advised."""
     needed = f"{what} needs a package that is not installed"
-    return f"{needed}, pygame: {install_command('video')}" if "pygame" in str(error) else f"{needed}: {error}"
+    name = getattr(error, "name", None)
+    package = next((one for one in EXTRAS if one in (name, str(error).split(" ")[0].lower())), name)
+    package = "pygame" if "pygame" in str(error) else package
+    if package is None:
+        return f"{needed}: {error}"
+    return f"{needed}, {package}: {install_command(EXTRAS[package]) if package in EXTRAS else f'pip install {package}'}"
 
 
 def _observation_shape(space, channels_first: bool, name: str) -> tuple[tuple[int, ...], str]:

@@ -4,10 +4,15 @@ catch, point, chain, identity, ...    the built-in games (games.py)
 atari:Pong                            Atari under the paper's rules (atari.py)
 dm_control:cartpole-swingup           DM Control (control.py)
 CartPole-v1, or a gymnasium.Env       anything else that Gymnasium can make (gymnasium_environment.py)
+my_worlds:Lift-v0                     the same, after the import of a module that registers it: `module_of` names it
 catch?repeat=2, or any other id       every action held for two steps (held_actions.py)
 """
 
 import difflib
+import importlib.util
+import os
+import pathlib
+import sys
 
 from mzu.environments.environment import Environment
 from mzu.environments.held_actions import HeldActions, split_id
@@ -53,17 +58,86 @@ def _make_gymnasium(id: str, options: dict) -> Environment:
     try:
         # Gymnasium's own checker warns on every step; `check_environment` says the same once, in sentences.
         world = gymnasium.make(games.GAMES.get(id, id), disable_env_checker=True, **options)
-    except (gymnasium.error.UnregisteredEnv, ModuleNotFoundError):
+    except gymnasium.error.UnregisteredEnv:
         raise ValueError(_unknown(id, list(games.GAMES), list(gymnasium.registry))) from None
     except gymnasium.error.DependencyNotInstalled as error:
+        raise ValueError(missing_dependency(id, error)) from None
+    except ModuleNotFoundError as error:
+        module = module_of(id)
+        if module is not None and importlib.util.find_spec(module.split(".")[0]) is None:
+            raise ValueError(
+                f"{id} asks for the module {module}, which Python does not find; install its package, or name the "
+                "folder that holds it in PYTHONPATH"
+            ) from None
         raise ValueError(missing_dependency(id, error)) from None
     except gymnasium.error.Error as error:
         raise ValueError(f"{id} cannot be made: {error}") from None
     except TypeError as error:
         if options:
-            raise ValueError(f"{id} does not understand the options {', '.join(options)}: {error}") from None
-        raise
+            said = " ".join(str(error).split())
+            raise ValueError(f"{id} does not understand the options {', '.join(options)}: {said}") from None
+        raise ValueError(_failed(id, error)) from error
+    except Exception as error:  # whatever the constructor of somebody's environment may do
+        raise ValueError(_failed(id, error)) from error
     return GymnasiumEnvironment(world, name=id, **own_options)
+
+
+def module_of(id: str) -> str | None:
+    """The module that an id asks Gymnasium to import first, such as `my_worlds` of `my_worlds:Lift-v0`.
+
+    >>> module_of("my_worlds:Lift-v0?repeat=2"), module_of("dm_control:cheetah-run"), module_of("CartPole-v1")
+    ('my_worlds', None, None)
+    """
+    world, _, _ = id.partition("?")
+    module, colon, _ = world.partition(":")
+    return module if colon and module not in ("atari", "dm_control") else None
+
+
+def refuse_unknown_module(id: str | None, where: str) -> None:
+    """A sentence where following an id that a file names would import a module, which runs its code.
+
+    A module that is imported already runs nothing again: who names it in Python, or with --trust, has decided.
+    """
+    module = None if id is None else module_of(id)
+    if module is not None and module not in sys.modules:
+        raise ValueError(
+            f"{where} asks for the environment {id}, for which the code of the module {module} would run; if you trust "
+            f"it, add --trust (in Python: import {module} first)"
+        )
+
+
+def import_trusted(id: str | None) -> None:
+    """Imports the module that an id asks for, from where packages are installed or PYTHONPATH points to.
+
+    Never from the current directory: it may be the folder that came with the id.
+    """
+    module = None if id is None else module_of(id)
+    if module is None:
+        return
+    top = module.partition(".")[0]
+    spec = None if top in sys.modules else importlib.util.find_spec(top)
+    if spec is not None and _folder_of(spec) == pathlib.Path.cwd().resolve():
+        named = [pathlib.Path(part).resolve() for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+        if _folder_of(spec) not in named:
+            raise ValueError(
+                f"The module {module} of {id} lies in the current directory, from where nothing is imported for a "
+                "run; if it is yours, name the folder in PYTHONPATH"
+            )
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        raise ValueError(f"The module {module} of {id} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _folder_of(spec) -> pathlib.Path | None:
+    """The folder in which an import found the module or package of `spec`; None for what is built in."""
+    if spec.submodule_search_locations:
+        return pathlib.Path(next(iter(spec.submodule_search_locations))).resolve().parent
+    return pathlib.Path(spec.origin).resolve().parent if spec.has_location else None
+
+
+def _failed(id: str, error: Exception) -> str:
+    return f"{id} cannot be made: its constructor raised {type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _unknown(id: str, games: list[str], registered: list[str]) -> str:

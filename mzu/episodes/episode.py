@@ -51,6 +51,8 @@ class Episode:
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray) or field.name in ("observations", "actions", "rewards"):
                 array = np.asarray(value)[...]  # a view of our own, so that the caller's array stays writable
+                if field.name == "actions" and array.dtype == np.uint64:
+                    array = array.astype(np.int64)  # which mixes with other whole numbers; beyond its range is negative
                 array.flags.writeable = False
                 object.__setattr__(self, field.name, array)
         self._check()
@@ -71,6 +73,11 @@ class Episode:
     def _check(self) -> None:
         """One sentence for the first thing that is wrong."""
         name = f"The episode {self.source}" if self.source else "The episode"
+        for field in ("observations", "actions", "rewards"):
+            array = getattr(self, field)
+            if array.ndim == 0 or array.dtype.kind not in "fiub":
+                form = f"{array.dtype} {array.shape}"
+                raise ValueError(f"{name} has {field} of the form {form}, but must have numbers, a row for every step")
         steps = len(self.actions)
         if steps == 0:
             raise ValueError(f"{name} has no step; leave empty episodes out")
@@ -81,8 +88,10 @@ class Episode:
             )
         if self.rewards.shape != (steps,):
             raise ValueError(f"{name} has {steps} actions, but rewards of shape {self.rewards.shape}")
-        if self.actions.ndim > 2:
-            raise ValueError(f"{name} has actions of shape {self.actions.shape}, but must have [T] or [T, D]")
+        if self.actions.ndim > 2 or self.actions.shape[1:] == (0,):
+            raise ValueError(
+                f"{name} has actions of shape {self.actions.shape}, but must have [T] or [T, D] with D at least 1"
+            )
         if self.actions.ndim == 1 and not np.issubdtype(self.actions.dtype, np.integer):
             raise ValueError(f"{name} has discrete actions of type {self.actions.dtype}, but must have whole numbers")
         for field in ("search_policy", "search_actions", "search_value"):

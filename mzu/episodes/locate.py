@@ -9,11 +9,14 @@ from mzu.episodes.readers import minari_format, rlu_control
 from mzu.episodes.readers.faults import ShuffledTransitions
 from mzu.episodes.readers.files import SHARD
 
+_ROOT = "--root FOLDER (mzu train: --set data_root=FOLDER; in Python: root=FOLDER)"
 SCHEMES = ("embedded", "rlu", "rlu_atari", "dqn_replay", "minari")
 
 
 def locate(source: str | Path, root) -> tuple[str, str, Path]:
     """(scheme, name, path) of what was asked for."""
+    if root is None and not str(source).strip():
+        raise ValueError("The name of the dataset is empty; give a path, or a name such as embedded:cartpole")
     scheme, colon, name = str(source).partition(":")
     if isinstance(source, Path) or not colon or (scheme not in SCHEMES and Path(source).exists()):
         path = Path(source) if root is None else Path(root) / source
@@ -27,7 +30,7 @@ def locate(source: str | Path, root) -> tuple[str, str, Path]:
     if scheme == "minari":
         return scheme, name, minari_format.dataset_folder(name, root)
     if root is None:
-        raise ValueError(f"{source} needs root=..., the folder that holds the downloaded files (see tutorials/data.md)")
+        raise ValueError(f"{source} needs the folder that holds the downloaded files: {_ROOT}; see tutorials/data.md")
     if scheme == "rlu":
         rlu_control.control_task(name)  # a mistyped task is a better message than a missing folder
     return scheme, name, _search_folder(scheme, name, Path(root))
@@ -59,7 +62,7 @@ def _search_folder(scheme: str, name: str, root: Path) -> Path:
 def _recognise(path: Path) -> tuple[str, str, Path]:
     """(scheme, name, path) of a file or folder, by the names of the files."""
     if not path.exists():
-        raise ValueError(f"{path} does not exist; a named dataset looks like rlu:cartpole_swingup, with root=...")
+        raise ValueError(f"{path} does not exist; a named dataset looks like rlu:cartpole_swingup, with {_ROOT}")
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     if kind is None:
         what = "is no .npz and not named like a file of RL Unplugged (train-00000-of-00100, run_1-00000-of-00050)"

@@ -68,11 +68,14 @@ class Explanation:
         """An explanation that `to_json` wrote."""
         try:
             record = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"This is not the JSON of an explanation ({error})") from None
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             kind = record.get("format", "something else") if isinstance(record, dict) else "something else"
             raise ValueError(f"The record is '{kind}', but this version of mzu reads '{FORMAT}'; explain the run again")
+        missing = [name for name in SECTIONS if name not in record]
+        if missing:
+            raise ValueError(f"The record is incomplete: it lacks {', '.join(missing)}; explain the run again")
         return cls(**{name: record[name] for name in SECTIONS})
 
     def save(self, path: str | Path) -> None:

@@ -72,11 +72,14 @@ class ModelReport:
         """A report that `to_json` wrote."""
         try:
             record = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, RecursionError) as error:
             raise ValueError(f"This is not the JSON of a model report ({error})") from None
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             kind = record.get("format", "something else") if isinstance(record, dict) else "something else"
             raise ValueError(f"The record is '{kind}', but --model reads '{FORMAT}'; make the report again")
+        missing = [name for name in SECTIONS if name not in record]
+        if missing:
+            raise ValueError(f"The record is incomplete: it lacks {', '.join(missing)}; make the report again")
         return cls(**{name: record[name] for name in SECTIONS})
 
     def save(self, path: str | Path) -> None:

@@ -7,6 +7,7 @@ that has its own name lead here learns nothing.
 """
 
 import functools
+import sys
 import threading
 import urllib.parse
 from http import HTTPStatus
@@ -20,6 +21,8 @@ from mzu.training.run_folder import RunFolder
 
 ADDRESS, NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 OPEN_AT_ONCE = 4  # checkpoints; each has a replay of its own in memory
+WAITING = 256  # connections that may wait to be taken
+SILENCE = 30.0  # seconds after which a connection that asks nothing is closed
 CHOICES = {"episode": "0", "step": "0", "checkpoint": "latest", "compare": ""}
 
 
@@ -42,6 +45,8 @@ class Explainer:
                 return HTTPStatus.OK, self._explained(chosen, walk)
         except (ValueError, OSError) as error:
             return HTTPStatus.BAD_REQUEST, mistake_html(str(error), walk)
+        except MemoryError:
+            return HTTPStatus.INSUFFICIENT_STORAGE, mistake_html("Memory ran out while this page was made", walk)
 
     def checkpoints(self) -> list[int]:
         """The learner steps that can be chosen; a run that goes on gets new ones."""
@@ -76,10 +81,9 @@ def make_server(explainer: Explainer, port: int = 0) -> ThreadingHTTPServer:
     """A server of the explainer's pages, which waits for `serve_forever`; port 0 takes a free one."""
     handler = functools.partial(_Handler, explainer)
     try:
-        server = ThreadingHTTPServer((ADDRESS, port), handler)
+        server = _Server((ADDRESS, port), handler)
     except (OSError, OverflowError) as error:
         raise ValueError(f"Port {port} cannot be used ({error}); choose another one, or 0 for any free one") from None
-    server.daemon_threads = True  # a page that is still being made does not hold up Ctrl-C
     return server
 
 
@@ -96,7 +100,19 @@ def serve(run, port: int = 0, checkpoint: str = "latest", episode: int = 0, step
             print()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True  # a page that is still being made does not hold up Ctrl-C
+    request_queue_size = WAITING
+
+    def handle_error(self, request, client_address) -> None:
+        """Says nothing of a browser that has gone before it had all of its page; everything else is a mistake here."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
 class _Handler(BaseHTTPRequestHandler):
+    timeout = SILENCE
+
     def __init__(self, explainer: Explainer, *arguments):
         self.explainer = explainer
         super().__init__(*arguments)

@@ -21,6 +21,7 @@ from mzu.networks.blocks import new_initialiser
 from mzu.networks.dynamics import build_dynamics
 from mzu.networks.prediction import build_action_value, build_prediction
 from mzu.networks.representation import build_representation
+from mzu.networks.size import check_size
 from mzu.silent_tensorflow import keras, ops, tf
 
 
@@ -122,6 +123,7 @@ def build_network(config: NetworkConfig, spaces: Spaces, seed: int = 0, datapoin
     `datapoints`, the number of stored steps, is what `width="auto"` needs.
     """
     config = dataclasses.replace(config, width=resolve_width(config, datapoints))
+    check_size(config, spaces)
     initialiser = new_initialiser(seed)
     representation = build_representation(config, spaces, initialiser)
     hidden_shape = representation.output_shape[1:]

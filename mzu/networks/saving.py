@@ -1,5 +1,8 @@
 """Networks on disk: `NAME.keras` (models and weights) or `NAME.weights.h5` (weights), with `NAME.json` beside it.
 
+Only weights are ever read: the models are built anew from config and spaces, so that no layer, function or module that
+a stranger wrote into a file is looked at. (Other programs open NAME.keras with `keras.saving.load_model`.)
+
 A file appears under its final name whole or not at all (`mzu/files.py`). It carries config and spaces inside it, so
 that no crash between two files can ever pair it with another network's; the JSON file beside it is the same text for
 people to read.
@@ -58,10 +61,6 @@ def load_network(path: str | os.PathLike) -> Network:
         ) from None
     config, spaces = _parse_description(text, path)
     try:
-        if path.name.endswith(KERAS):
-            container = keras.saving.load_model(path, compile=False)
-            models = {model.name: model for model in container.layers if isinstance(model, keras.Model)}
-            return Network(config, spaces, **models)
         network = build_network(config, spaces)
         _container(network).load_weights(path)
         return network
@@ -91,6 +90,8 @@ def _read_description(path: pathlib.Path) -> str:
     if path.name.endswith(KERAS):
         with zipfile.ZipFile(path) as archive:
             check_seal(archive)
+            if damaged := archive.testzip():  # HDF5 reads here and there, and would not meet the checksum at the end
+                raise ValueError(f"the bytes of {damaged} do not match their checksum")
             return archive.read(DESCRIPTION).decode()
     with h5py.File(path) as file:
         return file.attrs[DESCRIPTION]

@@ -31,7 +31,7 @@ def load(run: str | Path | Trainer, checkpoint: str = "latest", environment: str
         network, config = run.learner.evaluated_network, run.config
         scale, name = run.player.advantage_scale, f"a trainer after {run.steps} steps"
     else:
-        folder = RunFolder.open(run)
+        folder = RunFolder.open(run, environment)
         network, config = folder.load_network(checkpoint), folder.config
         scale, name = folder.load_scale(checkpoint), f"{run}, checkpoint {checkpoint}"
     if environment is not None:

@@ -32,7 +32,7 @@ def evaluate_run(
     >>> mzu.evaluate("runs/mine/unplugged", episodes=2, select="policy")["policy"].returns.shape
     (2,)
     """
-    folder = RunFolder.open(run)
+    folder = RunFolder.open(run, environment)
     config = folder.config
     if environment is not None:
         config = dataclasses.replace(config, environment=environment)
@@ -64,12 +64,14 @@ def evaluate_network(
     episodes = config.evaluation.episodes if episodes is None else episodes
     if episodes < 1:
         raise ValueError(f"episodes is {episodes}, but must be at least 1")
+    seed = config.seed if seed is None else seed
+    if seed < 0:
+        raise ValueError(f"seed is {seed}, but must be at least 0")
     make_environment = environment_maker(config, picture=film is not None)
     with make_environment() as world:
         spaces, frames_per_second = network_spaces(config, world.spaces), world.frames_per_second
     if network.spaces != spaces:
         raise ValueError(f"{name} was trained for {network.spaces}, but {config.environment} has {spaces}")
-    seed = config.seed if seed is None else seed
     wanted = select or config.evaluation.select
     found = {}
     for way in SELECTIONS if wanted == ALL else (wanted,):

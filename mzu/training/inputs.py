@@ -58,7 +58,13 @@ def load_inputs(config: Config) -> RunInputs:
     check_config(config, frame_spaces, bool(episodes))
     for episode in episodes:
         check_episode(episode, frame_spaces, config.environment or config.data, repeat)
-    return RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    from mzu.networks.network import resolve_width
+    from mzu.networks.size import check_size
+
+    inputs = RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    width = resolve_width(config.network, inputs.datapoints)
+    check_size(dataclasses.replace(config.network, width=width), inputs.spaces, copies=5)
+    return inputs
 
 
 def network_spaces(config: Config, frame_spaces: Spaces) -> Spaces:

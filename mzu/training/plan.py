@@ -103,7 +103,8 @@ def plan_resumed(out: str | Path, assignments: Iterable[str] = ()) -> Plan:
 
 def runs_in(out: str | Path) -> dict[str, RunFolder]:
     """The runs {method: RunFolder} of a comparison in this folder, or {"": RunFolder} of a single run."""
-    compared = {name: RunFolder(Path(out) / name) for name in METHODS if (Path(out) / name / "config.json").is_file()}
+    names = [name for name in METHODS if (Path(out) / name / "config.json").is_file()]
+    compared = {name: RunFolder.open(Path(out) / name) for name in names}
     return compared or {"": RunFolder.open(out)}
 
 

@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mzu.config import Config
-from mzu.files import check_seal, remove_leftovers, remove_whole, seal, written_whole
+from mzu.environments.make import refuse_unknown_module
+from mzu.files import check_seal, named_errors, remove_leftovers, remove_whole, seal, written_whole
 from mzu.training.made_with import difference_words, made_with
+from mzu.training.results import COLUMNS
 from mzu.training.run_lock import locked
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
@@ -61,19 +63,28 @@ class RunFolder:
         return folder
 
     @classmethod
-    def open(cls, path: str | Path) -> "RunFolder":
-        """An existing run."""
+    def open(cls, path: str | Path, environment: str | None = None) -> "RunFolder":
+        """An existing run, perhaps a stranger's: refused where the code of a module would run for its environment.
+
+        `environment` is another one to play in, chosen by the caller; then that of the run does not matter.
+        """
         folder = cls(path)
         inside = sorted(config.parent.name for config in folder.path.glob("*/config.json"))
         if inside:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
         if not (folder.path / "config.json").is_file():
             raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
+        if environment is None:
+            refuse_unknown_module(folder.config.environment, str(folder.path / "config.json"))
         return folder
 
     @property
     def config(self) -> Config:
-        return Config.from_json((self.path / "config.json").read_text())
+        path = self.path / "config.json"
+        try:
+            return Config.from_json(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -92,8 +103,7 @@ class RunFolder:
 
     def made_elsewhere(self) -> str:
         """A sentence where the run was made with other versions or on another processor than these; else empty."""
-        path = self.path / "versions.json"
-        return difference_words(json.loads(path.read_text()), made_with()) if path.is_file() else ""
+        return difference_words(versions, made_with()) if (versions := self._read("versions.json")) else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
         """Appends a row. The first one decides the columns."""
@@ -103,7 +113,7 @@ class RunFolder:
         if not path.exists():
             writer.writeheader()
         writer.writerow(row)
-        with path.open("a") as file:
+        with named_errors(path), path.open("a") as file:
             file.write(text.getvalue())
 
     def read_log(self, name: str = "log.csv") -> list[dict[str, float]]:
@@ -111,10 +121,15 @@ class RunFolder:
         path = self.path / name
         if not path.exists():
             return []
-        with path.open(newline="") as file:
-            # A kill in the middle of a write can leave half a line at the end, which has too few cells.
-            rows = [row for row in csv.DictReader(file) if None not in row.values()]
-        return [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                # A kill in the middle of a write can leave half a line at the end, which has too few cells.
+                rows = [row for row in csv.DictReader(file) if None not in row.values()]
+            return [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
+        except (ValueError, TypeError, csv.Error) as error:
+            raise ValueError(
+                f"{path} is not a log of mzu ({error}); move it away to look at the run without it"
+            ) from None
 
     def forget_after(self, step: int) -> None:
         """Takes out the rows behind a step: what a killed run wrote after its last checkpoint happens again."""
@@ -189,8 +204,7 @@ class RunFolder:
 
     def best(self) -> dict:
         """{"step": ..., "mean": ...} of the best network, empty where none was evaluated."""
-        path = self.path / "best" / "best.json"
-        return json.loads(path.read_text()) if path.is_file() else {}
+        return self._read("best/best.json", "step", "mean")
 
     def load_network(self, which: str = "latest") -> "Network":
         """The network of the latest checkpoint, of the best evaluation ("best"), or of a learner step ("2000")."""
@@ -201,7 +215,12 @@ class RunFolder:
     def load_scale(self, which: str = "latest") -> float | None:
         """The running scale that belongs to that network; None where the run has none."""
         path = self.network_file(which).parent / "scale.json"
-        return float(json.loads(path.read_text())) if path.is_file() else None
+        if not path.is_file():
+            return None
+        try:
+            return float(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise ValueError(f"{path} must hold one number; go back to an earlier checkpoint") from None
 
     def network_file(self, which: str = "latest") -> Path:
         """The file of that network."""
@@ -238,15 +257,41 @@ class RunFolder:
 
     def result(self) -> dict:
         """The final evaluation, which marks a finished run; empty before."""
-        path = self.path / "result.json"
-        return json.loads(path.read_text()) if path.is_file() else {}
+        result = self._read("result.json")
+        if "mean" in result:
+            selections = result.get("selections") or {result.get("select"): result}
+            rows = selections.values() if isinstance(selections, dict) else [None]
+            if not all(map(_is_row, rows)) or "select" not in result:
+                needed = ", ".join(("select", *COLUMNS))
+                raise ValueError(f"{self.path / 'result.json'} is incomplete: an evaluation has {needed}; move it away")
+        return result
 
     def _checkpoint(self, step: int) -> Path:
         return self.path / "checkpoints" / f"{step:08d}"
 
+    def _read(self, name: str, *needed: str) -> dict:
+        """The object in a file of JSON, with at least the `needed` entries; empty where there is no such file."""
+        path = self.path / name
+        if not path.is_file():
+            return {}
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path} cannot be read ({error}); move it away") from None
+        if not isinstance(content, dict) or not content.keys() >= set(needed):
+            raise ValueError(
+                f"{path} is not what mzu writes: it must be an object with {', '.join(needed)}; move it away"
+            )
+        return content
+
     def _write(self, name: str, text: str) -> None:
         with written_whole(self.path / name) as temporary:
             temporary.write_text(text)
+
+
+def _is_row(row) -> bool:
+    """Whether it is a row of results: a name, and numbers."""
+    return isinstance(row, dict) and all(isinstance(row.get(column), int | float) for column in COLUMNS[1:])
 
 
 def refuse_taken(path: str | Path) -> None:

@@ -10,7 +10,7 @@ from mzu.environments.make import make
     [
         ("CartPol-v1", {}, "no environment 'CartPol-v1'; did you mean 'CartPole-v1'"),
         ("nothing", {}, "ids look like"),
-        ("nothing:else", {}, "no environment 'nothing:else'"),
+        ("nothing:else", {}, "the module nothing, which Python does not find"),
         ("CartPole-v77", {}, "CartPole-v1"),
         ("catch", {"raws": 3}, "does not understand the options raws"),
         ("catch", {"rows": 1}, "at least 2"),

@@ -25,7 +25,7 @@ def test_the_shuffled_transition_releases_are_refused_with_the_name_of_the_right
     ("source", "root", "sentence"),
     [
         ("rlu:cartpole", "here", "RL Unplugged has no task 'cartpole'; it has cartpole_swingup, "),
-        ("rlu:fish_swim", None, "rlu:fish_swim needs root="),
+        ("rlu:fish_swim", None, "rlu:fish_swim needs the folder that holds the downloaded files: --root"),
         ("rlu:fish_swim", "here", "There are no files of rlu:fish_swim under"),
         ("rlu_atri:Pong", "here", "did you mean rlu_atari:Pong?"),
         ("nowhere.npz", "here", "does not exist"),

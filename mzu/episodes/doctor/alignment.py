@@ -2,7 +2,13 @@
 
 `rewards[t]` must follow `actions[t]`: what earned it shows in `observations[t + 1]`. A dataset that is off by one
 teaches a wrong reward at every step, silently; `load_episodes(..., reward_shift=1)` repairs it. Notebook 09_real_data.
+
+What no look at the data can tell, and the report says so: rewards that hardly change (or come too seldom), rewards that
+nothing observed explains, and, of states in an unknown environment, a reward for the state after the step from one for
+the state before the next: moved by one step, the first is the second.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +19,22 @@ MOST_STEPS = 20_000
 _PIECE = 1000  # frames at a time, which bounds the memory
 _PIXEL_CHANGE = 8  # grey levels; below that it may be the resizing
 _RANDOM_FEATURES = 200
+_PIECE_OF_PLAY = 25  # steps; neighbours are alike, pieces are taken as independent
+
+
+class Judgement(NamedTuple):
+    """By how many steps rewards must move to later ones, the shifts that cannot be told from this one, all scores.
+
+    Where nothing can be said `shift` is 0 and all others are unclear; without enough rewards there are no scores.
+    """
+
+    shift: int
+    unclear: tuple[int, ...]
+    scores: dict[int, float] | None
+
+
+def _nothing_said(scores: dict[int, float] | None) -> Judgement:
+    return Judgement(0, tuple(shift for shift in SHIFTS if shift), scores)
 
 
 class ImageAlignment:
@@ -59,6 +81,18 @@ class ImageAlignment:
         best = np.sort(correlation, axis=1)[:, -self.BEST_PIXELS :].mean(axis=1)
         return dict(zip(SHIFTS, best.tolist(), strict=True))
 
+    def judge(self) -> Judgement:
+        """Another shift must agree almost perfectly, and the present one must not."""
+        scores = self.scores()
+        if scores is None:
+            return _nothing_said(scores)
+        highest = max(scores.values())
+        best = min((shift for shift in scores if scores[shift] > highest - 0.1), key=abs)
+        shift = best if scores[best] > 0.8 and scores[0] < 0.6 * scores[best] else 0
+        if scores[shift] < 0.3:
+            return _nothing_said(scores)
+        return Judgement(shift, tuple(k for k in SHIFTS if k != shift and scores[k] > 0.8 * scores[shift]), scores)
+
 
 class StateAlignment:
     """How well the transition t + shift explains how rewards change at t: 1 - error / variance on unseen steps.
@@ -87,8 +121,29 @@ class StateAlignment:
         self._rows.append((np.stack(windows), episode.rewards[first:last], np.arange(last - first) > 0))
         self.steps += last - first
 
-    def scores(self) -> dict[int, float] | None:
-        """Shift to score; None where there are too few steps or equal rewards."""
+    def judge(self) -> Judgement:
+        """Another shift must leave clearly less unexplained, and not by the chance of a few steps.
+
+        Among those that explain about as much as the best: the one nearest to where the rewards are now.
+        """
+        found = self._errors()
+        if found is None:
+            return _nothing_said(None)
+        errors, variance, pieces = found
+        left = {shift: float(np.mean(error) / variance) for shift, error in errors.items()}
+        scores = {shift: 1 - unexplained for shift, unexplained in left.items()}
+        left = {shift: max(unexplained, 0.005) for shift, unexplained in left.items()}  # below that it is all the same
+        least = min(left.values())
+        best = min((shift for shift in left if least >= 0.9 * left[shift]), key=abs)
+        if left[best] > 0.8:
+            return _nothing_said(scores)
+        gain = np.bincount(pieces, errors[0] - errors[best])
+        certain = gain.mean() > 2.5 * gain.std() / np.sqrt(len(gain))
+        shift = best if best and left[best] < 0.8 * left[0] and certain else 0
+        return Judgement(shift, tuple(k for k in SHIFTS if k != shift and left[shift] > 0.9 * left[k]), scores)
+
+    def _errors(self):
+        """{shift: squared errors on unseen steps}, their variance, and the piece of play that each step belongs to."""
         if self.steps < 400:
             return None
         transitions = np.concatenate([rows[0] for rows in self._rows], axis=1).astype(np.float64)
@@ -97,29 +152,12 @@ class StateAlignment:
         judged = np.random.default_rng(0).random(len(changes)) < 0.3
         if min(changes[judged].std(), changes[~judged].std()) < 1e-9:
             return None
-        result = {}
+        errors = {}
         for shift, inputs in zip(SHIFTS, transitions, strict=True):
             features = np.diff(_features(inputs, most=len(changes) // 8), axis=0)[within]
             fit = _ridge(features[~judged], changes[~judged])
-            error = np.mean((features[judged] @ fit - changes[judged]) ** 2)
-            result[shift] = float(1 - error / changes[judged].var())
-        return result
-
-
-def needed_shift(scores: dict[int, float] | None, images: bool) -> int:
-    """By how many steps rewards must move to later ones; 0 when they stand right or nothing can be said.
-
-    Images: another shift must agree almost perfectly, and the present one must not. States: another shift must leave
-    clearly less unexplained.
-    """
-    if scores is None:
-        return 0
-    # Among those that agree about as well as the best: the one nearest to where the rewards are now.
-    highest = max(scores.values())
-    best = min((shift for shift in scores if scores[shift] > highest - 0.1), key=abs)
-    if images:
-        return best if scores[best] > 0.8 and scores[0] < 0.6 * scores[best] else 0
-    return best if scores[best] > 0.3 and 1 - scores[best] < 0.7 * (1 - scores[0]) else 0
+            errors[shift] = (features[judged] @ fit - changes[judged]) ** 2
+        return errors, changes[judged].var(), np.flatnonzero(judged) // _PIECE_OF_PLAY
 
 
 def _features(inputs: np.ndarray, most: int) -> np.ndarray:

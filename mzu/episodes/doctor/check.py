@@ -11,11 +11,12 @@ from mzu.environments.environment import Environment
 from mzu.environments.make import make
 from mzu.episodes.dataset import EpisodeDataset, Source, load_episodes
 from mzu.episodes.doctor import findings as find
-from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
+from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment
 from mzu.episodes.doctor.environment_check import environment_findings, replay_findings
 from mzu.episodes.doctor.findings import DataFinding
 from mzu.episodes.doctor.statistics import JpegTraces, Statistics
 from mzu.episodes.episode import Episode
+from mzu.episodes.readers.minari_format import has_checksum
 
 _REPLAYED_EPISODES = 3
 
@@ -42,6 +43,7 @@ class Report(NamedTuple):
     findings: list[DataFinding]
     alignment: dict[int, float] | None  # shift of the rewards to how well they agree with what is seen
     skipped: int
+    unchecked: list[str]  # what could not be looked at, and why
 
     @property
     def is_wrong(self) -> bool:
@@ -61,7 +63,7 @@ def check(
     """Reads all episodes once, and says what would make training on them wrong or doubtful.
 
     data          what `load_episodes` takes or gives; load with skip_bad, so that all faults are seen and not the first
-    environment   or its id; its spaces are compared, and its rewards where it can be replayed
+    environment   or its id; its spaces are compared, and rewards, observations and ends where it can be replayed
     progress      wraps the iterator, for a progress bar
 
     >>> report = mzu.check("embedded:catch", "catch")
@@ -88,18 +90,23 @@ def check(
         if len(first) < _REPLAYED_EPISODES and environment is not None:
             first.append(episode)
     is_image = statistics.observation_shape is not None and len(statistics.observation_shape) == 3
-    scores = images.scores() if is_image else states.scores()
+    judged = images.judge() if is_image else states.judge()
     findings = [*find.fault_findings(dataset), *find.form_findings(statistics), *find.extra_key_findings(dataset)]
+    replayed = False
     if statistics.num_episodes:
         findings += find.repeat_findings(statistics)
         findings += find.end_findings(statistics)
         findings += find.action_findings(statistics, dataset)
         findings += find.observation_findings(statistics, lossy, is_image)
-        findings += find.reward_findings(statistics, needed_shift(scores, is_image), dataset.reward_shift, is_image)
+        findings += find.reward_findings(statistics, judged.shift, dataset.reward_shift, is_image)
         findings += find.duplicate_findings(statistics)
         if environment is not None and len(statistics.forms) == 1:
             findings += environment_findings(statistics, environment)
             if not any(finding.severity == "wrong" for finding in findings):
-                findings += replay_findings(first, environment)
+                found, replayed = replay_findings(first, environment)
+                findings += found
     findings.sort(key=lambda finding: ("wrong", "doubtful", "note").index(finding.severity))
-    return Report(dataset.name, dataset.format, statistics, findings, scores, dataset.skipped)
+    unchecked = [] if replayed else find.unchecked(judged, environment)
+    if dataset.format == "minari" and not has_checksum(dataset.files[0]):
+        unchecked.append("changed bits (Minari's files hold no checksum)")
+    return Report(dataset.name, dataset.format, statistics, findings, judged.scores, dataset.skipped, unchecked)

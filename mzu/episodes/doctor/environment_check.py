@@ -1,10 +1,11 @@
-"""Whether data suit an environment: the same spaces, and, where it can be replayed, the same rewards.
+"""Whether data suit an environment: the same spaces, and, where it can be replayed, the same course of events.
 
 Part of the dataset doctor, see check.py. Notebook 09_real_data.
 """
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -84,39 +85,77 @@ def _key_findings(environment) -> Iterator[DataFinding]:
         yield DataFinding("note", what, "all steps", why, "nothing: mzu leaves it out on both sides")
 
 
-def replay_findings(episodes: list[Episode], environment: Environment) -> Iterator[DataFinding]:
-    """Take the stored actions again, where the environment begins in the stored state, and compare the rewards."""
+class Replayed(NamedTuple):
+    """What the stored actions lead to: rewards [T], observations [T + 1, ...], and the two marks of the end."""
+
+    rewards: np.ndarray
+    observations: np.ndarray
+    terminated: bool
+    truncated: bool
+
+
+def replay_findings(episodes: list[Episode], environment: Environment) -> tuple[list[DataFinding], bool]:
+    """Take the stored actions again, where the environment begins in the stored state, and compare what follows.
+
+    -> findings, and whether anything could be compared.
+    """
     for number, seed in _matching_starts(environment, episodes):
         episode = episodes[number]
-        rewards, again = (_play(environment, episode, seed) for _ in range(2))
-        if not np.array_equal(rewards, again):
+        played, again = (_play(environment, episode, seed) for _ in range(2))
+        if not (np.array_equal(played.rewards, again.rewards) and _same(played.observations, again.observations)):
             continue  # it plays dice: the comparison would mean nothing
-        differs = _differ(rewards, episode)
-        if len(rewards) < len(episode) or differs.any():
-            step = int(np.argmax(differs)) if differs.any() else len(rewards) - 1
-            repeat = _agreeing_repeat(environment.unheld, episode, seed)
-            if repeat is not None:
-                what = f"{held_id(environment.id, repeat)} gives the rewards of the data, {environment.id} others"
-                where = f"episode {number}, step {step}"
-                yield DataFinding("wrong", what, where, _OTHER_STEPS, _use(environment, repeat))
-                return
-            what = f"{environment.id} gives other rewards for the same actions"
-            if differs.any():
-                what += f": {rewards[step]:g} instead of {episode.rewards[step]:g}"
-            else:
-                what = f"{environment.id} ends after {len(rewards)} of {len(episode)} steps for the same actions"
-            why = "the data come from another version of the environment, or are misaligned"
-            yield DataFinding(
-                "wrong", what, f"episode {number}, step {step}", why, "find out which environment recorded them"
-            )
-        else:
-            what = f"{environment.id} gives the same rewards for the same actions"
-            yield DataFinding("note", what, f"episode {number}", "the data are what they say", "nothing")
-        return
-    yield from _time_limit_findings(episodes, environment)
+        return [_compared(played, episode, number, environment, seed)], True
+    findings = list(_time_limit_findings(episodes, environment))
     what = f"{environment.id} could not be replayed"
     why = "it starts in other states than the data or draws random numbers, so the rewards cannot be compared"
-    yield DataFinding("note", what, f"the first {len(episodes)} episodes", why, "nothing")
+    return [*findings, DataFinding("note", what, f"the first {len(episodes)} episodes", why, "nothing")], False
+
+
+def _compared(played: Replayed, episode: Episode, number: int, environment: Environment, seed: int) -> DataFinding:
+    """The first thing that is not as stored, or that all is."""
+    steps = len(played.rewards)
+    seen = ~np.isclose(played.observations, episode.observations[: steps + 1], rtol=1e-3, atol=1e-3)
+    differs, seen = _differ(played.rewards, episode), seen.reshape(steps + 1, -1).any(axis=1)
+    end = _other_end(played, episode)
+    why, advice = (
+        "the data come from another version of the environment, or are misaligned",
+        "find out which recorded them",
+    )
+    step = steps - 1
+    if differs.any() or steps < len(episode):
+        step = int(np.argmax(differs)) if differs.any() else step
+        repeat = _agreeing_repeat(environment.unheld, episode, seed)
+        if repeat is not None:
+            what = f"{held_id(environment.id, repeat)} gives the rewards of the data, {environment.id} others"
+            why, advice = _OTHER_STEPS, _use(environment, repeat)
+        elif differs.any():
+            what = f"{environment.id} gives other rewards for the same actions"
+            what += f": {played.rewards[step]:g} instead of {episode.rewards[step]:g}"
+        else:
+            what = f"{environment.id} ends after {steps} of {len(episode)} steps for the same actions"
+    elif seen.any():
+        step = int(np.argmax(seen))
+        what = f"{environment.id} shows other observations for the same actions, though the rewards agree"
+    elif end:
+        what, why = f"{environment.id} ends otherwise: {end}", "the value after the last step is 0, or bootstrapped"
+        advice = "mark the ends as the environment does"
+    else:
+        what = f"{environment.id} gives the same rewards for the same actions, and the same observations and end"
+        return DataFinding("note", what, f"episode {number}", "the data are what they say", "nothing")
+    return DataFinding("wrong", what, f"episode {number}, step {step}", why, advice)
+
+
+def _other_end(played: Replayed, episode: Episode) -> str:
+    """How the ends differ. Data may stop where the environment would go on: then they are cut off there."""
+    if episode.terminated and not played.terminated:
+        return "the data say terminated, but " + ("a time limit cuts it off" if played.truncated else "it goes on")
+    if played.terminated and not episode.terminated:
+        return "the data do not say terminated, but nothing can follow"
+    return ""
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and np.array_equal(one, other)
 
 
 def _matching_starts(environment, episodes: list[Episode]) -> Iterator[tuple[int, int]]:
@@ -141,7 +180,7 @@ def _differ(rewards: np.ndarray, episode: Episode) -> np.ndarray:
 def _agreeing_repeat(world: Environment, episode: Episode, seed: int) -> int | None:
     """For how many steps actions must be held to get all of the stored rewards, where that is not known."""
     for repeat in range(1, _MOST_REPEAT + 1) if episode.repeat is None else ():
-        rewards = _play(HeldActions(world, repeat), episode, seed)
+        rewards = _play(HeldActions(world, repeat), episode, seed).rewards
         if len(rewards) == len(episode) and not _differ(rewards, episode).any():
             return repeat
     return None
@@ -172,13 +211,14 @@ def _time_limit(world: Environment, most: int) -> int | None:
     return None
 
 
-def _play(environment, episode: Episode, seed: int) -> np.ndarray:
-    """Rewards of the stored actions, up to the end of either."""
-    environment.reset(seed=seed)
-    rewards = []
+def _play(environment, episode: Episode, seed: int) -> Replayed:
+    """What follows the stored actions, up to the end of either."""
+    observations, rewards = [environment.reset(seed=seed)], []
+    terminated = truncated = False
     for action in episode.actions:
-        _, reward, terminated, truncated = environment.step(action)
+        observation, reward, terminated, truncated = environment.step(action)
+        observations.append(observation)
         rewards.append(reward)
         if terminated or truncated:
             break
-    return np.array(rewards, np.float32)
+    return Replayed(np.array(rewards, np.float32), np.stack(observations), terminated, truncated)

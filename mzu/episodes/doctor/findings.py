@@ -11,9 +11,13 @@ import numpy as np
 
 from mzu.environments.held_actions import spoken_repeat
 from mzu.episodes.dataset import EpisodeDataset
-from mzu.episodes.doctor.statistics import JpegTraces, Statistics
+from mzu.episodes.doctor.alignment import Judgement
+from mzu.episodes.doctor.statistics import MOST_ACTIONS, JpegTraces, Statistics
 from mzu.episodes.readers.faults import MissingFiles
 from mzu.episodes.readers.rlu_control import stored_keys
+
+_LARGEST_REWARD = 58_000  # what the last category of network.value_support=300 stands for
+_OVERFLOW = 1e37
 
 
 class DataFinding(NamedTuple):
@@ -110,6 +114,11 @@ def action_findings(statistics: Statistics, dataset: EpisodeDataset) -> Iterator
                 "doubtful", what, "all steps", "they may be in other units than the environment's", advice
             )
         return
+    if statistics.action_low < 0 or statistics.action_high >= MOST_ACTIONS:
+        what = f"actions reach from {statistics.action_low} to {statistics.action_high}"
+        why, advice = "actions are numbered from 0; training refuses others", "was the right array stored as actions?"
+        yield DataFinding("wrong", what, "at least one step", why, advice)
+        return
     counts = statistics.action_counts
     if dataset.spaces is not None and len(counts) < dataset.spaces.num_actions:
         counts = np.pad(counts, (0, dataset.spaces.num_actions - len(counts)))
@@ -156,6 +165,15 @@ def observation_findings(statistics: Statistics, lossy: JpegTraces, is_image: bo
 
 
 def reward_findings(statistics: Statistics, shift: int, present: int, is_image: bool) -> Iterator[DataFinding]:
+    largest = max(abs(statistics.reward_low), abs(statistics.reward_high), *map(abs, statistics.returns))
+    if largest > _LARGEST_REWARD:
+        what = f"a reward or return reaches {largest:.3g}"
+        if largest > _OVERFLOW:
+            why = "sums of such rewards are not finite in single precision, so the first learner step would fail"
+            yield DataFinding("wrong", what, "at least one step", why, "repair the data, or leave the episode out")
+        else:
+            why = f"the network's categories end at {_LARGEST_REWARD:,}: it would learn that number instead"
+            yield DataFinding("doubtful", what, "at least one step", why, "divide all rewards by the same number")
     if statistics.num_rewards == 0:
         why, advice = "there is nothing to prefer", "were the rewards recorded? are these the right episodes?"
         yield DataFinding("doubtful", "all rewards are 0", "all steps", why, advice)
@@ -168,6 +186,21 @@ def reward_findings(statistics: Statistics, shift: int, present: int, is_image: 
         why = "reward, value and policy targets would all be learnt for the wrong action"
         advice = f"load with reward_shift={present + shift} (--reward-shift {present + shift}) and check again"
         yield DataFinding("wrong", what, where, why, advice)
+
+
+def unchecked(judged: Judgement, environment) -> list[str]:
+    """What the data alone, or an environment that could not be replayed, left open."""
+    left = []
+    if judged.unclear:
+        reason = f"they fit as well when moved by {' or '.join(f'{shift:+d}' for shift in judged.unclear)}"
+        if judged.scores is None:
+            reason = "too few different rewards, or steps, to tell"
+        elif len(judged.unclear) == len(judged.scores) - 1:
+            reason = "nothing that is observed explains them well enough"
+        left.append(f"whether rewards stand at the step that earned them ({reason})")
+    what = "whether an environment gives these rewards, observations and ends"
+    left.append(f"{what} ({'none was given: --env' if environment is None else 'it could not be replayed'})")
+    return left
 
 
 def duplicate_findings(statistics: Statistics) -> Iterator[DataFinding]:

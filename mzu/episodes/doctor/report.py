@@ -54,17 +54,18 @@ def report_text(report: Report) -> str:
         lines += ["", f"{finding.severity.upper()}: {finding.what}"]
         for key, value in (("where", finding.where), ("why", finding.why), ("do", finding.advice)):
             lines += textwrap.wrap(f"{key + ':':<6} {value}", 110, initial_indent="  ", subsequent_indent=" " * 9)
-    lines += ["", verdict(report)]
+    lines += ["", *textwrap.wrap(verdict(report), 120)]
     return "\n".join(lines)
 
 
 def verdict(report: Report) -> str:
     counts = {severity: sum(f.severity == severity for f in report.findings) for severity in _COLOURS}
+    left = f" Not checked: {'; '.join(report.unchecked)}." if report.unchecked else ""
     if report.is_wrong:
         return f"Do not train on this yet: {_things(counts['wrong'], 'wrong')}, {counts['doubtful']} doubtful."
     if counts["doubtful"]:
-        return f"Nothing is wrong, but {_things(counts['doubtful'], 'doubtful')}; look before you train."
-    return "Nothing speaks against training on this."
+        return f"Nothing is wrong, but {_things(counts['doubtful'], 'doubtful')}; look before you train.{left}"
+    return f"Nothing{' that was checked' if left else ''} speaks against training on this.{left}"
 
 
 def _things(count: int, kind: str) -> str:

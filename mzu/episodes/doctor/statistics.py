@@ -10,6 +10,7 @@ import numpy as np
 from mzu.episodes.episode import Episode
 
 ACTION_BINS = 20
+MOST_ACTIONS = 100_000  # discrete ones that are counted; larger numbers are surely no actions
 _EXAMPLES = 5  # places that are remembered of each kind of trouble
 
 
@@ -92,7 +93,7 @@ class Statistics:
             bins = np.clip((episode.actions + 1) / 2 * ACTION_BINS, 0, ACTION_BINS - 1).astype(int)
             counts = np.stack([np.bincount(column, minlength=ACTION_BINS) for column in bins.T])
         else:
-            counts = np.bincount(np.maximum(episode.actions, 0))
+            counts = np.bincount(np.clip(episode.actions, 0, MOST_ACTIONS - 1))
         if counts.shape != self.action_counts.shape:
             grown = np.zeros(np.maximum(counts.shape, self.action_counts.shape[-counts.ndim :]), np.int64)
             if self.action_counts.size:

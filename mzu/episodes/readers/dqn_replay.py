@@ -9,11 +9,13 @@ steps: uint8 [n, 84, 84], int32 [n], float32 [n] clipped rewards, uint8 [n]. Not
   - The agent's program wrote `terminal` at the time limit of 27,000 steps too: such an episode is read as truncated.
   - An episode cut by the end of a file is truncated there, and what follows it in the next file is an episode too.
 
-Fractions: 1 % and 10 % are the first part of every file, so that each stage of the agent's learning has the same share
-and only that much is decompressed. The observation files (7 GB) are read episode by episode.
+Fractions: 1 % and 10 % are the first part of every file, so that each stage of the agent's learning has the same share.
+The observation files (7 GB) are read episode by episode, after one pass to their end, where their checksum stands: a
+changed bit is other pixels everywhere behind it, and nothing else would tell.
 """
 
 import gzip
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +24,7 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, MissingFiles, OnFault, raise_fault
-from mzu.episodes.readers.files import GZIP_ERRORS, check_not_empty
+from mzu.episodes.readers.files import GZIP_ERRORS, array_header, check_fits, check_not_empty, gzip_size
 from mzu.episodes.readers.rlu_atari import FULL_ACTION_SET, SIZE
 
 PADDING = 3  # frames of a stack of 4 that come before the first
@@ -76,6 +78,7 @@ def read_dqn_replay(
                 raise Fault(f"frames are {shape[1:]}, but must be ({SIZE}, {SIZE})", path, field="observation")
             if shape[0] != len(actions):
                 raise Fault(f"there are {shape[0]} frames, but {len(actions)} actions", path, field="observation")
+            _check_size(gzip_size(path), file.tell() + math.prod(shape), path, "observation")
             usable = max(1, round(fraction * len(actions)))
             usable = min(usable, len(actions) - 1)  # the last slot is stale
             for record, (start, stop) in enumerate(_stretches(terminals[:usable])):
@@ -151,22 +154,29 @@ def _whole_array(folder: Path, kind: str, number: int) -> np.ndarray:
             (length, *rest) = _header(file, kind, path)
             if rest:
                 raise Fault(f"the array has shape {(length, *rest)}, but must have one dimension", path, field=kind)
-            data = file.read(length * np.dtype(KINDS[kind]).itemsize)
+            size = length * np.dtype(KINDS[kind]).itemsize
+            check_fits(size, path, field=kind)
+            _check_size(gzip_size(path), file.tell() + size, path, kind)
+            data = file.read(size)
     except EOFError:
         raise Fault("the file is cut off; download it again", path, field=kind) from None
     except GZIP_ERRORS as error:
         raise Fault(f"the GZIP stream is damaged ({error}); download the file again", path, field=kind) from None
-    if len(data) != length * np.dtype(KINDS[kind]).itemsize:
-        raise Fault("the file is cut off; download it again", path, field=kind)
     return np.frombuffer(data, KINDS[kind])
+
+
+def _check_size(found: int, expected: int, path: Path, kind: str) -> None:
+    if found != expected:
+        what = "cut off" if found < expected else "longer than its array"
+        raise Fault(f"the file is {what}: {found:,} bytes instead of {expected:,}; download it again", path, field=kind)
 
 
 def _header(file, kind: str, path: Path) -> tuple[int, ...]:
     """The shape that numpy wrote before the numbers, after a check of the type."""
     try:
-        version = np.lib.format.read_magic(file)
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read(file)
+        shape, by_columns, dtype = array_header(file)
+        if by_columns or not shape or min(shape) < 0:
+            raise ValueError
     except ValueError:
         raise Fault("there is no numpy array in the file", path, field=kind) from None
     if dtype != KINDS[kind]:

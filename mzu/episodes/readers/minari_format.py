@@ -3,9 +3,12 @@
 Minari stores T + 1 observations, T actions, rewards, terminations and truncations, as we do; for how many steps actions
 were held stands in the metadata of each episode, as `repeat`. Its writer compresses
 images as JPEG unless told not to; such a dataset is read with a warning, since its pictures are not what the agent
-saw. Notebook 09_real_data.
+saw. Its files hold no checksum: what mzu writes has one in its metadata, of all files, and is refused where a byte of
+them has changed; of anybody else's a changed number cannot be told. Notebook 09_real_data.
 """
 
+import hashlib
+import json
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -46,9 +49,12 @@ def open_minari(folder: str | Path):
     folder = Path(folder).resolve()  # Minari joins a relative path to itself
     data = folder / "data" if (folder / "data").is_dir() else folder
     try:
+        _check_unchanged(data)
         dataset = minari.MinariDataset(data)
-    except (OSError, ValueError, KeyError, AssertionError) as error:
-        raise Fault(f"Minari cannot open the dataset: {error}", folder) from None
+    except Fault:
+        raise
+    except Exception as error:  # whatever Minari and HDF5 meet in a damaged file
+        raise Fault(f"Minari cannot open the dataset: {_reason(error)}", folder) from None
     if dataset.storage.jpeg_encoding and any(is_image_space(space) for space in _leaves(dataset.observation_space)):
         what = "its images were compressed as JPEG, so they differ from what the agent saw by some grey levels"
         warnings.warn(f"{folder}: {what}; ask for a dataset made with jpeg_encoding=False", LossyImages, stacklevel=2)
@@ -86,8 +92,8 @@ def read_minari(dataset, on_fault: OnFault = raise_fault) -> Iterator[Episode]:
             yield _episode(stored, dataset, spaces, place, record, metadata.get(_REPEAT))
         except Fault as fault:
             on_fault(fault)
-        except (OSError, KeyError, ValueError) as error:
-            on_fault(Fault(f"the episode cannot be read: {error}", place, record))
+        except Exception as error:
+            on_fault(Fault(f"the episode cannot be read: {_reason(error)}", place, record))
 
 
 def write_minari(
@@ -123,11 +129,42 @@ def write_minari(
         storage.update_metadata({"dataset_id": identifier or folder.name, "minari_version": _minari_version()})
         storage.update_episodes(buffers())
         storage.update_episode_metadata(repeats)
+        storage.update_metadata({_CHECKSUM: _checksum(temporary / "data")})
     return folder
+
+
+def has_checksum(folder: str | Path) -> bool:
+    """Whether a changed byte of the dataset in this folder would be noticed."""
+    folder = Path(folder)
+    data = folder / "data" if (folder / "data").is_dir() else folder
+    return _CHECKSUM in json.loads((data / _METADATA).read_text(encoding="utf-8"))
 
 
 _FIELDS = ("observations", "actions", "rewards", "terminations", "truncations")
 _REPEAT = "repeat"
+_METADATA, _CHECKSUM = "metadata.json", "mzu_checksum"
+
+
+def _check_unchanged(data: Path) -> None:
+    if has_checksum(data):
+        stored = json.loads((data / _METADATA).read_text(encoding="utf-8"))[_CHECKSUM]
+        if stored != _checksum(data):
+            raise Fault("the files are not those that mzu wrote: their checksum differs; copy or convert again", data)
+
+
+def _checksum(data: Path) -> str:
+    """SHA-256 of the metadata without the checksum, and of the arrays' files in the order of their names."""
+    metadata = json.loads((data / _METADATA).read_text(encoding="utf-8"))
+    metadata.pop(_CHECKSUM, None)
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode())
+    for path in sorted(data.glob("*.hdf5")):
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _episode(stored, dataset, spaces: Spaces, place, record: int, repeat) -> Episode:

@@ -6,8 +6,8 @@ with the plain arrays of someone else's steps is read too (`episodes_from_arrays
 """
 
 import dataclasses
+import math
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.faults import Fault, OnFault, raise_fault
-from mzu.episodes.readers.files import check_not_empty
+from mzu.episodes.readers.files import ZIP_ERRORS, array_header, check_fits, check_not_empty
 from mzu.files import check_seal, seal, written_whole
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Episode) if field.name != "source")
@@ -48,7 +48,7 @@ def count_npz(path: str | Path) -> int | None:
     try:
         with zipfile.ZipFile(path) as archive:
             count = sum(name.endswith("/actions.npy") for name in archive.namelist())
-    except (OSError, zipfile.BadZipFile):
+    except (*ZIP_ERRORS, ValueError):
         return None
     return count or None
 
@@ -62,11 +62,13 @@ def read_npz(path: str | Path, on_fault: OnFault = raise_fault) -> Iterator[Epis
             check_seal(archive)
             names = set(archive.namelist())
             numbers = sorted({name.split("/")[0] for name in names if "/" in name})
+            known = [name for name in sorted(names) if name.removesuffix(".npy") in PLAIN_ARRAYS]
+            _check_names(archive, names - set(known), path)
             if not numbers:
-                known = [name for name in sorted(names) if name.removesuffix(".npy") in PLAIN_ARRAYS]
                 if not known:
                     found = ", ".join(sorted(names)) or "none"
                     raise Fault(f"the file has no arrays observations, actions, rewards; it has {found}", path)
+                check_fits(sum(archive.getinfo(name).file_size for name in known), path)
                 arrays = {name.removesuffix(".npy"): _array(archive, name, path) for name in known}
                 yield from read_arrays(arrays, on_fault, source=str(path))
                 return
@@ -75,10 +77,12 @@ def read_npz(path: str | Path, on_fault: OnFault = raise_fault) -> Iterator[Epis
                     yield _episode(archive, names, number, path, record)
                 except Fault as fault:
                     on_fault(fault)
-    except zipfile.BadZipFile as error:
+    except ZIP_ERRORS as error:
         on_fault(Fault(f"the file is cut off or damaged ({error}); copy or write it again", path))
     except Fault as fault:
         on_fault(fault)
+    except ValueError as error:  # of zipfile itself, such as a name that is no text
+        on_fault(Fault(f"the file is damaged ({error}); copy or write it again", path))
 
 
 def read_arrays(arrays: dict, on_fault: OnFault = raise_fault, source: str = "arrays") -> Iterator[Episode]:
@@ -156,8 +160,17 @@ def episodes_from_arrays(
         start = int(end)
 
 
+def _check_names(archive, names: set[str], path: Path) -> None:
+    """Arrays that are not known may be left alone, but not one whose name was damaged: it stands in the file twice."""
+    of_episodes = {f"{number}/{field}.npy" for number in {name.split("/")[0] for name in names} for field in FIELDS}
+    for name in sorted(names - of_episodes):
+        with archive.open(name):
+            pass  # zipfile compares the two
+
+
 def _episode(archive, names: set[str], number: str, path: Path, record: int) -> Episode:
     fields = {}
+    check_fits(sum(archive.getinfo(name).file_size for name in names if name.startswith(f"{number}/")), path, record)
     for field in FIELDS:
         if f"{number}/{field}.npy" in names:
             fields[field] = _array(archive, f"{number}/{field}.npy", path, record, field)
@@ -202,8 +215,14 @@ def _checked(path, record: int, **fields) -> Episode:
 def _array(archive, name: str, path: Path, record: int | None = None, field: str | None = None) -> np.ndarray:
     try:
         with archive.open(name) as file:
+            shape, _, dtype = array_header(file)
+            # numpy takes the memory that the header asks for before it looks for the numbers.
+            size, there = math.prod(shape) * dtype.itemsize, archive.getinfo(name).file_size - file.tell()
+            if size != there and not dtype.hasobject:
+                raise ValueError(f"its header says {size:,} bytes of numbers, but there are {there:,}")
+        with archive.open(name) as file:
             return np.lib.format.read_array(file, allow_pickle=False)
-    except (zipfile.BadZipFile, zlib.error, EOFError):
+    except ZIP_ERRORS:
         what = "the array is damaged: its bytes do not match their checksum; copy or write the file again"
         raise Fault(what, path, record, field or name) from None
     except ValueError as error:

@@ -5,7 +5,7 @@ import pytest
 from made_findings import assert_found, check, moving_sprite
 
 from mzu.episodes.dataset import shift_rewards
-from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment, needed_shift
+from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment
 from mzu.episodes.episode import Episode
 
 
@@ -25,21 +25,20 @@ def driven_states(steps=600, seed=0):
 def test_a_shift_of_rewards_is_measured_in_pictures_and_in_states(shift):
     images = ImageAlignment()
     images.add(shift_rewards(moving_sprite(), shift))
-    assert needed_shift(images.scores(), images=True) == -shift
+    assert images.judge().shift == -shift
     states = StateAlignment(after_step=True)
     for seed in range(3):
         states.add(shift_rewards(driven_states(seed=seed), shift))
-    assert needed_shift(states.scores(), images=False) == -shift
+    assert states.judge().shift == -shift
 
 
 def test_without_a_visible_score_nothing_is_claimed():
     images = ImageAlignment()
     images.add(shift_rewards(moving_sprite(score=False), 1))
-    assert needed_shift(images.scores(), images=True) == 0
-    assert needed_shift(None, images=True) == 0
+    assert images.judge().shift == 0
     few = ImageAlignment()
     few.add(moving_sprite(20))
-    assert few.scores() is None
+    assert few.judge() == (0, (-2, -1, 1, 2), None)
 
 
 def test_rewards_for_the_state_before_the_step_are_no_mistake():

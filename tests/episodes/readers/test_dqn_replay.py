@@ -59,13 +59,15 @@ def test_a_fraction_of_dqn_replay_is_the_first_part_of_every_file(tmp_path):
         list(load_episodes("dqn_replay:Pong/1", root=tmp_path, fraction=2))
 
 
-def test_a_fraction_does_not_decompress_the_rest_of_a_file(tmp_path):
+def test_a_fraction_is_believed_only_after_the_checksum_at_the_end_of_its_file(tmp_path):
     rows = replay_rows([7] * 40, np.random.default_rng(0))
     logs = tmp_path / "Pong" / "1" / "replay_logs"
     write_replay_logs(logs, *rows)
     path = logs / "$store$_observation_ckpt.0.gz"
-    path.write_bytes(path.read_bytes()[:-20_000])
     assert len(list(load_episodes("dqn_replay:Pong/1", root=tmp_path, fraction=0.1))) == 4
+    path.write_bytes(path.read_bytes()[:-20_000])
+    with pytest.raises(ValueError, match=r"observation_ckpt.0.gz, .*the file is cut off"):
+        next(iter(load_episodes("dqn_replay:Pong/1", root=tmp_path, fraction=0.1)))
 
 
 def test_an_end_at_the_time_limit_is_a_truncation_in_dqn_replay(tmp_path, monkeypatch):
