@@ -18,7 +18,7 @@ from mzu.episodes.readers.npz import write_npz
 from mzu.episodes.readers.rlu_atari import write_atari
 from mzu.episodes.readers.rlu_control import control_task, write_control
 from mzu.networks.saving import load_network
-from mzu.training.results import evaluated_rows, result_row, table
+from mzu.training.results import evaluated_rows, result_row, results_table
 from mzu.training.run_folder import RunFolder
 
 ALL, SHARE = 2000, 60
@@ -123,7 +123,7 @@ def look_at(folder):
         run.config.to_json(),
         run.made_elsewhere(),
         [sorted(row.items()) for row in run.read_log()],
-        table(evaluated_rows("", result)) if result else "",
+        results_table(evaluated_rows("", result)) if result else "",
         run.best(),
         str(run.network_file("latest")),
     )
