@@ -62,13 +62,13 @@ NAMESAKES = (
     "search/improvement/reference.py",
     "networks/compiled/forward_pass.py",  # the compiled twin of the Keras networks
     "classroom/checks/",  # what a student's function is compared with
+    "classroom/exercises/",
     "explain/mistakes.py",  # what the gallery of bugs plants
 )
 SHARED_NAMES = {
     "add_arguments": "every command and every benchmark has one",
     "run": "every command and every benchmark has one",
     "main": "what `python -m` starts",
-    "check": "what a student types in an assignment, and of a dataset the front door's",
 }
 
 
@@ -88,9 +88,12 @@ def test_no_two_public_things_have_one_name():
 # tests/ROOM/test_x.py tests mzu/ROOM/x.py. Modules that are tested together with others, or through them:
 TESTED_IN = {
     "__main__.py": "commands/test_cli.py",
+    "available_memory.py": "faults/test_mutations.py",
     "bench/mctx_peer.py": "bench/test_search.py",
     "bench/timing.py": "bench/test_search.py",
+    "classroom/checking.py": "classroom/test_exercises.py",
     "classroom/checks/targets.py": "classroom/test_assignments.py",
+    "classroom/exercises/": "classroom/test_exercises.py",
     "classroom/handed_in.py": "classroom/test_grading.py",
     "classroom/isolation.py": "classroom/test_grading.py",
     "classroom/notebooks.py": "classroom/test_build.py",
@@ -102,6 +105,7 @@ TESTED_IN = {
     "commands/classroom.py": "classroom/test_build.py",
     "commands/evaluate.py": "commands/test_train.py",
     "commands/grade.py": "classroom/test_classroom_batch.py",
+    "commands/trust.py": "faults/test_strangers.py",
     "config_fields.py": "test_config.py",
     "episodes/doctor/findings.py": "episodes/doctor/test_check.py",
     "episodes/readers/files.py": "episodes/readers/test_faults.py",
@@ -132,6 +136,8 @@ TESTED_IN = {
     "networks/constants.py": "networks/compiled/test_compile_model.py",
     "networks/keras_model.py": "networks/compiled/test_compile_model.py",
     "networks/model.py": "search/test_search.py",
+    "networks/size.py": "networks/test_network.py",
+    "plots/": "notebooks/test_notebooks.py",
     "search/action_injection.py": "search/test_search.py",
     "search/all_actions.py": "search/test_search.py",
     "search/batched_kernels.py": "search/test_reference.py",
@@ -140,11 +146,14 @@ TESTED_IN = {
     "search/randomness.py": "search/test_reference.py",
     "search/reference_candidates.py": "search/test_reference.py",
     "search/sampled_actions.py": "search/test_search.py",
+    "training/changes.py": "faults/test_resumed_settings.py",
     "training/comparison.py": "training/test_train.py",
     "training/evaluate_run.py": "commands/test_train.py",
+    "training/interruption.py": "faults/test_signals.py",
     "training/made_with.py": "commands/test_train.py",
     "training/plan.py": "commands/test_train.py",
     "training/recorder.py": "training/test_trainer.py",
+    "training/run_lock.py": "faults/test_one_writer.py",
     "training/run_process.py": "training/test_train.py",
     "training/side_by_side.py": "training/test_train.py",
     "training/single_run.py": "training/test_train.py",
@@ -153,7 +162,7 @@ TESTED_IN = {
 }
 # Test files of more than one module: of a property that all of them share, of documents, of the whole.
 WHOLE = (
-    "classroom/test_classroom_batch.py", "classroom/test_nbgrader.py",
+    "classroom/test_classroom_batch.py", "classroom/test_exercises.py", "classroom/test_nbgrader.py",
     "episodes/readers/test_memory.py", "episodes/readers/test_round_trips.py",
     "experiments/test_results.py", "explain/test_by_hand.py", "explain/test_tutorial.py", "networks/test_full_size.py",
     "search/test_bad_input.py", "search/test_first_evaluations.py",

@@ -10,7 +10,7 @@ from mzu.classroom.question import HIDDEN_SEED, NotWritten, Question, call_local
 METHOD = "exercise_"  # check.exercise_06_3
 
 
-class Check:
+class NotebookCheck:
     """Compares what a student wrote with what is right; remembers which hints it has given."""
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Check:
         if not name.startswith(METHOD):
             raise AttributeError(f"check has no attribute {name!r}; it has {', '.join(dir(self)[:3])}, ...")
         try:
-            asked = exercises.exercise(name.removeprefix(METHOD).replace("_", "."))
+            asked = exercises.find_exercise(name.removeprefix(METHOD).replace("_", "."))
         except ValueError as error:
             raise AttributeError(str(error)) from None
 
@@ -43,14 +43,14 @@ class Check:
 
     def hint(self, number: str) -> None:
         """One hint more at each call, until all have been given."""
-        hints = exercises.exercise(number).hints
+        hints = exercises.find_exercise(number).hints
         given = self._hints_given[number] = min(self._hints_given.get(number, 0) + 1, len(hints))
         for place, hint in enumerate(hints[:given], start=1):
             print(f"Hint {place} of {len(hints)}: {hint}")
 
     def solution(self, number: str) -> "Folded":
         """The worked solution, folded: a notebook shows it at a click."""
-        asked = exercises.exercise(number)
+        asked = exercises.find_exercise(number)
         return Folded(f"Solution of exercise {number}", asked.solution, asked.because)
 
 
@@ -77,4 +77,4 @@ def _judge(asked: Question, function: Callable, hidden: bool = False, seed: int 
     print(f"{asked}: {asked.name} is right on all {len(inputs)} {'hidden' if hidden else 'visible'} inputs.")
 
 
-check = Check()
+check = NotebookCheck()

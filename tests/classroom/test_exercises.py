@@ -113,25 +113,25 @@ def test_the_examples_of_the_docstrings_are_right(notebook):
 
 
 def test_priors_that_do_not_sum_to_1_are_named_with_their_sum():
-    exercise = exercises.exercise("06.3")
+    exercise = exercises.find_exercise("06.3")
     [idea] = [one for one in exercise.mistakes if "need not sum to 1" in one]
     said = str(refused(exercise, exercise.mistakes[idea]))
     assert "the priors sum to 0.856: the sampled ones must share what the injected one leaves" in said
 
 
 def test_an_action_that_is_listed_twice_is_named():
-    exercise = exercises.exercise("06.3")
+    exercise = exercises.find_exercise("06.3")
     [idea] = [one for one in exercise.mistakes if "one candidate, not two" in one]
     assert "action 17 is listed twice" in str(refused(exercise, exercise.mistakes[idea]))
 
 
 def test_a_finding_that_cannot_read_the_answer_says_nothing():
-    said = str(refused(exercises.exercise("06.3"), lambda *arguments: 17))
+    said = str(refused(exercises.find_exercise("06.3"), lambda *arguments: 17))
     assert "Look at it" not in said and "should give" in said
 
 
 def test_a_coarse_step_is_refused_at_any_fineness_that_one_would_type():
-    exercise = exercises.exercise("01.2")
+    exercise = exercises.find_exercise("01.2")
     for step in (0.1, 0.01, 0.001):
         grid = np.arange(step, 1, step)
         refused(exercise, lambda rest, meal, g=grid: float(g[meal * g**3 / (1 - g**4) > rest / (1 - g)][0]))

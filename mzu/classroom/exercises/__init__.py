@@ -21,7 +21,7 @@ def numbers() -> list[str]:
     return [one.number for notebook in NOTEBOOKS for one in of_notebook(notebook)]
 
 
-def exercise(number: str) -> Exercise:
+def find_exercise(number: str) -> Exercise:
     """The exercise of this number, such as "06.3"."""
     notebook = number.split(".")[0]
     if notebook not in NOTEBOOKS:
