@@ -42,19 +42,20 @@ CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
 EXPLORING = ("search.unvisited_value=parent",)
 # Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
 FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
-# What `mzu reproduce agents` measures on data of other agents (tutorials/steady_learning.md): values as plain numbers,
-# and searches that stay where the model is good.
+# What holds over seeds and datasets (tutorials/steady_learning.md): values as plain numbers, every position drawn as
+# often as any other, and searches no deeper than the model is good for.
 STEADY = (
     "network.scalar_head=regression",
     "learning.value_loss_scale=4",  # a squared error after h is smaller than a cross-entropy
     "learning.unroll_steps=10",
     "replay.priority_exponent=0",
-    "search.max_depth=2",
+    "search.max_depth=5",
 )
 # Where actions are sampled: a target moves by how much better a candidate is, and three quarters of the prior lie on
 # the stored action, which is judged by what really followed it.
 STEADY_SAMPLED = (
     *CONTINUOUS,
+    "search.max_depth=2",
     "search.improvement=advantage",
     "search.advantage_temperature=0.5",
     "search.advantage_clip=5",
@@ -118,9 +119,9 @@ def _offline(summary: str, *settings: str) -> Preset:
 
 PRESETS = {
     "cartpole_offline": _offline(
-        "CartPole from 250 embedded episodes: what `mzu train` does when nothing is said",
-        *CARTPOLE, "data=embedded:cartpole", "replay.capacity=620", "learning.training_steps=1500",
-        "search.discount=0.97",  # a pole falls within some 30 steps
+        "CartPole, every push held for two steps, from 1,000 embedded episodes: what `mzu train` does when nothing is said",
+        *CARTPOLE, "environment=CartPole-v1?repeat=2", "data=embedded:held_cartpole", *STEADY,
+        "search.num_simulations=16", "search.discount=0.97", "replay.capacity=620", "learning.training_steps=1500",
         "acting.games=96", "acting.positions_per_step=96",
     ),
     "swingup_offline": _offline(

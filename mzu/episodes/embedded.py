@@ -47,6 +47,15 @@ RECIPES = {
         mean_return=98.672,
         best_return=257.0,
     ),
+    "held_cartpole": Recipe(
+        environment="CartPole-v1?repeat=2",
+        episodes=1000,
+        seed=0,
+        spaces=Spaces((4,), 2),
+        steps=26762,
+        mean_return=53.027,
+        best_return=251.0,
+    ),
     "swingup": Recipe(
         environment="dm_control:cartpole-swingup",
         episodes=60,
