@@ -259,8 +259,8 @@ assert np.all(earned[1] >= claimed[1] - 1e-9) and earned[1, -1] == 1 and earned[
 # $$l_t = \sum_{k=0}^{U} l^p(\cdot, p^k) + l^v(z_{t+k}, v^k) + l^r(u_{t+k}, r^k).$$
 #
 # To have something to look at, we train the first network now, by Reanalyse. It is the last column
-# of the grid in section 5. The settings are a small version of what `mzu train` does: half the
-# width and batch, fewer simulations, and a target network that is renewed twice as often.
+# of the grid in section 5. The settings are those of MuZero in small; where `mzu train` has others,
+# `MUZERO` takes them back (`tutorials/steady_learning.md` says what they are good for).
 
 # %%
 from mzu.presets import preset
@@ -271,7 +271,11 @@ TINY = ("network.width=16", "network.num_blocks=1", "search.num_simulations=8",
         "learning.batch_size=32", "learning.training_steps=20", "learning.unroll_steps=2")
 CLASSROOM = ("network.width=64", "search.num_simulations=32",
              "learning.batch_size=128", "learning.training_steps=1600")
+MUZERO = ("environment=CartPole-v1", "data=embedded:cartpole",  # each push lasts one step
+          "network.scalar_head=categorical", "learning.value_loss_scale=1",
+          "replay.priority_exponent=1", "search.max_depth=0", "learning.unroll_steps=5")
 BASE = preset("cartpole_offline").config.override(
+    *MUZERO,
     *(TINY if FAST else CLASSROOM),
     "acting.games=48", "acting.positions_per_step=48",  # stored positions searched per learner step
     "learning.target_network_period=50",

@@ -38,7 +38,7 @@ def test_the_papers_control_settings_differ_from_atari_only_where_the_paper_says
 
 
 def test_the_default_is_an_offline_comparison_on_an_embedded_dataset():
-    assert PRESETS[DEFAULT].compare and PRESETS[DEFAULT].config.data == "embedded:cartpole"
+    assert PRESETS[DEFAULT].compare and PRESETS[DEFAULT].config.data == "embedded:held_cartpole"
 
 
 @pytest.mark.parametrize("name", [name for name in PRESETS if PRESETS[name].compare])

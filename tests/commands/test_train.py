@@ -48,7 +48,7 @@ def no_training(monkeypatch):
 
 def test_nothing_said_compares_three_ways_of_learning_on_the_embedded_dataset(comparison):
     folder, out = comparison
-    assert out.startswith("CartPole-v1, 250 episodes of embedded:cartpole, 6 learner steps, seed 0")
+    assert out.startswith("CartPole-v1?repeat=2, 1000 episodes of embedded:held_cartpole, 6 learner steps, seed 0")
     with (folder / "result.csv").open() as file:
         rows = {row["name"]: row for row in csv.DictReader(file)}
     ways = ["Unplugged, by policy", "Unplugged, by value", "Unplugged, by search"]

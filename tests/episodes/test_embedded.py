@@ -28,7 +28,7 @@ def test_a_set_is_what_its_recipe_says(name):
     episodes = list(dataset)
     assert_statistics(episodes, RECIPES[name])
     assert episodes[0].observations.shape[1:] == dataset.spaces.observation_shape
-    held = 4 if name == "held_swingup" else 1
+    held = {"held_swingup": 4, "held_cartpole": 2}.get(name, 1)
     assert {episode.repeat for episode in episodes} == {held}
 
 
@@ -83,7 +83,7 @@ def test_what_a_recipe_says_cannot_be_said_twice(arguments, sentence, tmp_path, 
 def test_unknown_and_unembedded_names_are_answered_with_what_to_do():
     with pytest.raises(ValueError, match="did you mean 'swingup'"):
         load_episodes("embedded:swing_up")
-    with pytest.raises(ValueError, match="there are cartpole, swingup, held_swingup, catch, cheetah"):
+    with pytest.raises(ValueError, match="there are cartpole, held_cartpole, swingup, held_swingup, catch, cheetah"):
         load_episodes("embedded:xyz")
     with pytest.raises(ValueError, match="`mzu collect --recipe cheetah --out "):
         load_episodes("embedded:cheetah")
@@ -127,19 +127,21 @@ def mean_return(environment, act, episodes):
     return total / episodes
 
 
-def test_near_upright_both_actions_were_tried_everywhere():
+@pytest.mark.parametrize("name", ["cartpole", "held_cartpole"])
+def test_near_upright_both_actions_were_tried_everywhere(name):
     """A model cannot learn what an action does where nobody took it."""
-    vote = neighbours("cartpole", 40)
-    observations = np.concatenate([episode.observations[:-1] for episode in load_episodes("embedded:cartpole")])
+    vote = neighbours(name, 40)
+    observations = np.concatenate([episode.observations[:-1] for episode in load_episodes(f"embedded:{name}")])
     upright = observations[np.abs(observations[:, 2]) < 0.1][::20]
     shares = np.array([vote(observation).mean() for observation in upright])
     assert np.quantile(np.minimum(shares, 1 - shares), 0.05) >= 0.05
 
 
-def test_the_majority_action_balances_no_pole():
-    """Behaviour cloning at its simplest; the best there is scores 500, the data 99."""
-    vote = neighbours("cartpole", 30)
-    with make("CartPole-v1") as environment:
+@pytest.mark.parametrize("name", ["cartpole", "held_cartpole"])
+def test_the_majority_action_balances_no_pole(name):
+    """Behaviour cloning at its simplest; the best there is scores 500, the data 99 and 53."""
+    vote = neighbours(name, 30)
+    with make(RECIPES[name].environment) as environment:
         score = mean_return(environment, lambda observation: int(np.bincount(vote(observation)).argmax()), 20)
     assert 50 < score < 250
 
