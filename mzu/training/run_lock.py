@@ -37,12 +37,22 @@ def locked(folder: Path) -> Iterator[None]:
 def _take(path: Path, text: str) -> None:
     for _ in range(2):
         try:
-            with path.open("x") as file:
+            with path.open("x") as file, _removed_unless_written(path):
                 file.write(text)
+                file.flush()
             return
         except FileExistsError:
             _remove_stale(path)
     raise ValueError(f"{path.parent} has just been taken by another process ({path}); wait for it")
+
+
+@contextlib.contextmanager
+def _removed_unless_written(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError:  # a full disk
+        path.unlink()
+        raise
 
 
 def _remove_stale(path: Path) -> None:

@@ -92,7 +92,7 @@ def test_unknown_and_unembedded_names_are_answered_with_what_to_do():
 def test_info_works_on_an_embedded_set(capsys):
     assert main(["data", "info", "embedded:cartpole"]) == 0
     text = capsys.readouterr().out
-    assert "episodes     250" in text and "observation  float32 [4]" in text and "files        1, 750 kB" in text
+    assert "episodes     250" in text and "observation  float32 [4]" in text and "files        1, 751 kB" in text
 
 
 @pytest.mark.parametrize("name", EMBEDDED)

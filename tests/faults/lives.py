@@ -7,6 +7,8 @@ KIND is one of KINDS. A whole run stands beside the one that dies: in the end bo
 Only processes that this one has started are killed, and limits are those of such a process.
 """
 
+import contextlib
+import functools
 import json
 import os
 import random
@@ -15,6 +17,8 @@ import shutil
 import signal
 import sys
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "made"))
@@ -44,26 +48,37 @@ def begin(path: Path, most_bytes: int | None = None, last_step: int | None = Non
 
     It ends with 0, with 1 after an OSError, or with 2 after `last_step`, by the Ctrl-C that it gives to itself.
     """
-    child = os.fork()
-    if child:
-        return child
-    status = 3
 
     def control_c(trainer, _):
         if trainer.steps == last_step:
             os.kill(os.getpid(), signal.SIGINT)
 
-    try:
+    def live() -> int:
         if most_bytes is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit is an error instead
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
         folder = RunFolder(path)
-        status = 0 if Trainer(folder.config).run(folder, control_c, say=print) else 2
+        return 0 if Trainer(folder.config).run(folder, control_c, say=print) else 2
+
+    return in_a_process_of_its_own(live)
+
+
+def in_a_process_of_its_own(work: Callable[[], int]) -> int:
+    """Starts it -> its id. This process itself never uses TensorFlow: a fork inherits its locks, but no threads."""
+    child = os.fork()
+    if child:
+        return child
+    status = 3
+    try:
+        status = work()
     except OSError as error:
         print(error, *getattr(error, "__notes__", []), sep="; ")
         status = 1
+    except BaseException:
+        traceback.print_exc()
     finally:
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):  # where it is a file, it is limited, too
+            sys.stdout.flush()
         os._exit(status)
 
 
@@ -87,6 +102,14 @@ def same(path: Path, other: Path) -> bool:
     states = [folder.load_checkpoint(folder.checkpoints()[-1]) for folder in folders]
     equal = all((states[0][name] == states[1][name]).all() for name in states[0])
     return first == second and states[0].keys() == states[1].keys() and equal
+
+
+def read_all(folder: RunFolder) -> int:
+    """Reads every checkpoint, which raises an error where one is not whole."""
+    for step in folder.checkpoints():
+        folder.load_checkpoint(step)
+        folder.load_network(str(step))
+    return 0
 
 
 def whole_run(kind: str, folder: Path) -> RunFolder:
@@ -132,9 +155,7 @@ def sizes(kind: str, folder: Path, count: int) -> dict:
         status = end(begin(copy, limit))
         assert status in (0, 1), status
         found["refused"] += status
-        for step in RunFolder(copy).checkpoints():
-            RunFolder(copy).load_checkpoint(step)  # a sentence where it is not whole
-            RunFolder(copy).load_network(str(step))
+        assert end(in_a_process_of_its_own(functools.partial(read_all, RunFolder(copy)))) == 0
         found["half files"] += leftovers(copy)
         assert end(begin(copy)) == 0
         if not same(copy, whole.path):

@@ -135,32 +135,29 @@ def test_an_error_while_the_disk_is_full_is_still_the_one_that_is_raised(tmp_pat
     assert "no checkpoint could be saved ([Errno 28] No space left on device" in error.value.__notes__[0]
 
 
-@pytest.mark.parametrize("period", ["run.checkpoint_period=3", "evaluation.period=3"])
-def test_weights_that_are_not_finite_are_never_saved(period, tmp_path, monkeypatch):
+def break_weights(monkeypatch, in_step):
+    """One learner step leaves NaN in the network, after its own loss was finite."""
     step = Learner.step
 
-    def breaks_in_step_3(self, *arguments):
+    def breaks(self, *arguments):
         found = step(self, *arguments)
-        if self.steps == 3:
+        if self.steps == in_step:
             self.network.trainable_variables[0].assign(self.network.trainable_variables[0] * np.nan)
         return found
 
-    monkeypatch.setattr(Learner, "step", breaks_in_step_3)
+    monkeypatch.setattr(Learner, "step", breaks)
+
+
+@pytest.mark.parametrize("period", ["run.checkpoint_period=3", "evaluation.period=3"])
+def test_weights_that_are_not_finite_are_never_saved(period, tmp_path, monkeypatch):
+    break_weights(monkeypatch, in_step=3)
     with pytest.raises(ValueError, match="The weights are not finite since learner step 3, and no checkpoint is made"):
         train(Config().override(*SETTINGS, period), tmp_path / "run")
     assert RunFolder(tmp_path / "run").checkpoints() == [] and not RunFolder(tmp_path / "run").best()
 
 
 def test_a_run_that_diverges_says_how_to_go_on_with_a_lower_learning_rate(tmp_path, monkeypatch):
-    step = Learner.step
-
-    def breaks_in_step_5(self, *arguments):
-        found = step(self, *arguments)
-        if self.steps == 5:
-            self.network.trainable_variables[0].assign(self.network.trainable_variables[0] * np.nan)
-        return found
-
-    monkeypatch.setattr(Learner, "step", breaks_in_step_5)
+    break_weights(monkeypatch, in_step=5)
     out = tmp_path / "run"
     with pytest.raises(ValueError) as error:
         train(Config().override(*SETTINGS, "run.checkpoint_period=2", "run.keep_checkpoints=9"), out)

@@ -106,6 +106,24 @@ def test_a_lock_without_an_owner_is_being_written_or_was_left_by_a_kill_in_betwe
         pass
 
 
+def test_a_lock_that_a_full_disk_has_no_room_for_is_not_left_behind_empty(folder):
+    """In a process of its own, whose files may have no byte."""
+    resource = pytest.importorskip("resource")
+    code = f"""
+import resource, signal
+from pathlib import Path
+from mzu.training.run_lock import locked
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with locked(Path({str(folder.path)!r})):
+    pass
+"""
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 0
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.returncode == 1 and "File too large" in child.stderr, child.stderr
+    assert not (folder.path / LOCK).exists()
+
+
 def test_looking_whether_a_process_runs_sends_it_nothing(monkeypatch):
     def refuse(*_):
         raise AssertionError("a signal was sent")
