@@ -166,7 +166,7 @@ def test_what_training_would_fail_on_is_wrong(field, value, sentence):
 
 def test_fractional_actions_are_wrong(tmp_path):
     actions = np.tile([0.0, 0.5], 10)
-    np.savez(tmp_path / "a.npz", observations=np.random.rand(20, 2), actions=actions, rewards=np.random.rand(20))
+    np.savez(tmp_path / "a.npz", observations=np.eye(20), actions=actions, rewards=np.arange(20.0))
     report = mzu.check(tmp_path / "a.npz")
     assert report.is_wrong and "discrete actions of type float32, but must have whole numbers" in report_text(report)
 

@@ -154,9 +154,9 @@ def test_odd_actions_are_taken_as_numbers_or_refused():
     taken = episode(actions=np.array([0, 1, 1], np.uint64))
     assert taken.actions.dtype == np.int64 and taken.actions.tolist() == [0, 1, 1]
     for wrong in (np.array(3), np.array(["a", "b", "c"]), np.zeros((3, 0), np.float32), np.array([1j, 0, 0])):
-        with pytest.raises(ValueError, match="The episode has .*actions of"):
+        with pytest.raises(ValueError, match=r"The episode has .*actions of"):
             episode(actions=wrong)
-    with pytest.raises(ValueError, match="has rewards of the form .*must have numbers, a row for every step"):
+    with pytest.raises(ValueError, match=r"has rewards of the form .*must have numbers, a row for every step"):
         episode(rewards=["a", "b", "c"])
 
 

@@ -261,7 +261,7 @@ def test_a_kernel_cache_that_cannot_be_written_is_done_without_and_named(tmp_pat
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "cannot be written" in done.stderr and "Traceback" not in done.stderr
 
