@@ -136,5 +136,5 @@ def test_reading_a_log_that_is_being_written_leaves_out_half_a_line(folder):
 
 def test_the_result_marks_a_finished_run(folder):
     assert folder.result() == {}
-    folder.save_result({"mean": 3.5})
-    assert RunFolder.open(folder.path).result() == {"mean": 3.5}
+    folder.save_result({"steps": 3})
+    assert RunFolder.open(folder.path).result() == {"steps": 3}

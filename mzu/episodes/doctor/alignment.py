@@ -122,7 +122,7 @@ class StateAlignment:
         self.steps += last - first
 
     def judge(self) -> Judgement:
-        """Another shift must leave clearly less unexplained, and not by the chance of a few steps.
+        """Another shift must leave clearly less unexplained.
 
         Among those that explain about as much as the best: the one nearest to where the rewards are now.
         """
@@ -133,14 +133,18 @@ class StateAlignment:
         left = {shift: float(np.mean(error) / variance) for shift, error in errors.items()}
         scores = {shift: 1 - unexplained for shift, unexplained in left.items()}
         left = {shift: max(unexplained, 0.005) for shift, unexplained in left.items()}  # below that it is all the same
-        least = min(left.values())
-        best = min((shift for shift in left if least >= 0.9 * left[shift]), key=abs)
+
+        def is_worse(one: int, other: int) -> bool:
+            """Whether `one` leaves clearly more than `other`, by more than the chance of a few pieces of play."""
+            more = np.bincount(pieces, errors[one] - errors[other])
+            return left[other] < 0.9 * left[one] and more.mean() > 2.5 * more.std() / np.sqrt(len(more))
+
+        least = min(left, key=left.get)
+        best = min((shift for shift in SHIFTS if not is_worse(shift, least)), key=abs)
         if left[best] > 0.8:
             return _nothing_said(scores)
-        gain = np.bincount(pieces, errors[0] - errors[best])
-        certain = gain.mean() > 2.5 * gain.std() / np.sqrt(len(gain))
-        shift = best if best and left[best] < 0.8 * left[0] and certain else 0
-        return Judgement(shift, tuple(k for k in SHIFTS if k != shift and left[shift] > 0.9 * left[k]), scores)
+        shift = best if left[best] < 0.8 * left[0] else 0
+        return Judgement(shift, tuple(k for k in SHIFTS if k != shift and not is_worse(k, shift)), scores)
 
     def _errors(self):
         """{shift: squared errors on unseen steps}, their variance, and the piece of play that each step belongs to."""

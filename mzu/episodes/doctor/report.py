@@ -115,7 +115,7 @@ def _plots(report: Report) -> str:
     statistics = report.statistics
     figure = Figure(figsize=(10, 6.5), layout="constrained")
     returns, lengths, actions, alignment = figure.subplots(2, 2).ravel()
-    returns.hist(statistics.returns, bins=20, color=_BLUE)
+    returns.hist(statistics.returns, bins=_edges(statistics.returns, 20), color=_BLUE)
     returns.set(title="Return of each episode", xlabel="return (sum of rewards)", ylabel="episodes")
     lengths.hist(statistics.lengths, bins=20, color=_BLUE)
     lengths.set(title="Length of each episode", xlabel="steps", ylabel="episodes")
@@ -150,8 +150,16 @@ def _plots(report: Report) -> str:
     return text[text.index("<svg") :]
 
 
+def _edges(values: list[float], bins: int) -> np.ndarray:
+    """The ends of a histogram's bins, also of numbers so large and so equal that numpy finds none."""
+    try:
+        return np.histogram_bin_edges(values, bins)
+    except ValueError:
+        return np.sort(np.linspace(0.9, 1.1, bins + 1) * values[0])
+
+
 def _histogram_lines(values: list[float], bins: int = 10, width: int = 40) -> list[str]:
-    counts, edges = np.histogram(values, bins=bins)
+    counts, edges = np.histogram(values, bins=_edges(values, bins))
     return [
         f"{low:>12.4g} to {high:<10.4g} {'#' * round(width * count / counts.max())} {count}"
         for low, high, count in zip(edges, edges[1:], counts, strict=False)
