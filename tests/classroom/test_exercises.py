@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mzu.classroom import check, exercises
-from mzu.classroom.checking import Check
+from mzu.classroom.checking import Checker
 from mzu.classroom.question import NotWritten, Wrong, call_locally, judge
 
 EXERCISES = [one for notebook in exercises.NOTEBOOKS for one in exercises.of_notebook(notebook)]
@@ -79,7 +79,7 @@ def test_a_function_that_forgets_to_return_is_told_so(exercise):
 
 @every_exercise
 def test_the_hints_come_one_by_one_and_the_last_stays(exercise, capsys):
-    student = Check()
+    student = Checker()
     assert 2 <= len(exercise.hints) <= 4
     for given in (*range(1, len(exercise.hints) + 1), len(exercise.hints)):
         student.hint(exercise.number)
