@@ -132,9 +132,10 @@ def test_a_finding_that_cannot_read_the_answer_says_nothing():
 
 def test_a_coarse_step_is_refused_at_any_fineness_that_one_would_type():
     exercise = exercises.exercise("01.2")
-    for step in (0.1, 0.01, 0.001):
+    for step in (0.01, 0.003, 0.001):
         grid = np.arange(step, 1, step)
-        refused(exercise, lambda rest, meal, g=grid: float(g[meal * g**3 / (1 - g**4) > rest / (1 - g)][0]))
+        wrong = refused(exercise, lambda rest, meal, g=grid: float(g[meal * g**3 / (1 - g**4) > rest / (1 - g)][0]))
+        assert "a grid finds the discount only up to its step" in str(wrong)
 
 
 def test_check_lists_its_exercises_and_knows_which_there_are():
