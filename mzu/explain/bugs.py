@@ -27,6 +27,7 @@ from mzu.search import history, reference, reference_candidates
 from mzu.search.improvement import improve
 from mzu.search.improvement.root import root_of
 from mzu.search.kernels import ALL_ACTIONS
+from mzu.search.reference import evaluate as right_evaluate
 from mzu.search.reference import widen
 from mzu.search.search import SearchResult, make_settings
 from mzu.search.tree import NO_NODE, ROOT, new_tree, root_actions
@@ -127,6 +128,13 @@ def backup(path, value, bounds, discount):
         value = edge.reward + discount * value
         node.value = (node.value * node.visits + value) / (node.visits + 1)
         node.visits += 1
+
+
+def evaluate(model, node, edge, *others):
+    """As in `reference.py`, but the child keeps its parent's hidden state, and is asked from there again."""
+    child = right_evaluate(model, node, edge, *others)
+    child.hidden = node.hidden
+    return child
 
 
 def add_noise(edges, log_gamma, fraction):
@@ -326,6 +334,13 @@ BUGS = {
         "nearer than they are.",
         "backups",
         lambda system: played(_as(PlainSearch, system, replaced={"backup": backup})),
+    ),
+    "parent_state_asked": Bug(
+        "A new node keeps the hidden state from which the model was asked, its parent's, not the one that came out.",
+        "From the second step on the model is asked in the wrong state: the search looks one step deep and calls it a "
+        "plan.",
+        "twins",
+        lambda system: played(_as(PlainSearch, system, replaced={"evaluate": evaluate})),
     ),
     "noise_unread": Bug(
         "Noise is added to a copy of the root's priors, and the scores go on reading the others.",
