@@ -217,6 +217,11 @@ class RecordsCandidateNumbers(StoredGame):
         super().take(action, policy, np.arange(len(policy), dtype=np.int32), value, raw_value)
 
 
+class RecordsOtherSlots(StoredGame):
+    def take(self, action, policy, candidates, value, raw_value):
+        super().take(action, np.roll(policy, 1), candidates, value, raw_value)  # the injected one is put in front
+
+
 class CountsItsSearches(StoredGame):
     """Never finished: the searches, by whose number it goes, forget a piece as soon as it is a segment."""
 
@@ -379,6 +384,14 @@ BUGS = {
         "The policy is trained towards the first few actions, whatever the search preferred.",
         "candidate actions",
         lambda system: played(system, RecordsCandidateNumbers),
+        partial(toy_system, sampled=True),
+    ),
+    "weights_in_other_slots": Bug(
+        "Where actions are sampled, the visits are recorded in another order than the actions: the injected one first "
+        "here, last there.",
+        "The policy is trained towards the neighbours in a list of what the search preferred.",
+        "candidate actions",
+        lambda system: played(system, RecordsOtherSlots),
         partial(toy_system, sampled=True),
     ),
     "replay_empties_itself": Bug(
