@@ -20,7 +20,7 @@
 # | **Takes** | under a minute to run on two cores, of which the first search on a machine compiles for some ten seconds; plan two hours to work through, one more for the exercises |
 # | **You need** | Python with NumPy, sums of geometric series, systems of linear equations; no reinforcement learning |
 #
-# MuZero Unplugged rests on one claim, made at the start of the paper's section "Reanalyse":
+# MuZero Unplugged ([arXiv:2104.06294](https://arxiv.org/abs/2104.06294), "the paper" from here on) rests on one claim, made at the start of the paper's section "Reanalyse":
 # whoever has a model of the world can *improve* a policy and a value function by thinking, without
 # acting. The paper calls this an improvement operator. Here we see on a world small enough for
 # paper and pencil that the claim is true, how fast the improvement comes, what it costs, and what
@@ -375,7 +375,7 @@ for n in (1, 2, 4, 8):
 # 3. **backs up**: the new value travels to the root, discounted, with the rewards met on the way.
 #    Every node keeps the *mean* of the values that have passed through it.
 #
-# The score decides what is worth a look. MuZero's is called pUCT:
+# The score decides what is worth a look. MuZero's ([arXiv:1911.08265](https://arxiv.org/abs/1911.08265)) is called pUCT:
 #
 # $$\underbrace{\bar q(s, a)}_{\text{value so far}} \;+\; \underbrace{p(a \mid s)\,
 # \frac{\sqrt{N}}{1 + n_a}\,\Big(\log\tfrac{N + 19652 + 1}{19652} + 1.25\Big)}_{\text{prior: large

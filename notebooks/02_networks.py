@@ -142,7 +142,7 @@ for reward, count in zip(*np.unique(data.rewards, return_counts=True), strict=Tr
 # Rewards and values may be 0.1 or 10,000. A network that outputs a plain number and is trained by
 # the squared error has a gradient as large as its error: one big reward shakes everything. MuZero
 # does three things instead, and the paper follows it (appendix "Value Learning": "the approach described
-# in previous work").
+# in previous work"; the squashing is that of Pohlen et al. 2018, [arXiv:1805.11593](https://arxiv.org/abs/1805.11593)).
 #
 # **Squash.** Replace $x$ by
 #

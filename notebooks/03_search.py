@@ -1232,7 +1232,7 @@ assert FAST or abs(rescue[0.03, 0.25] - 1 / 8) < 0.03, (
 #   left.
 #
 # One rescue in eight or in fifteen searches looks like little. But a position like this one is searched
-# many times during training, each time with other noise, and one discovery moves the policy. AlphaZero
+# many times during training, each time with other noise, and one discovery moves the policy. AlphaZero ([arXiv:1712.01815](https://arxiv.org/abs/1712.01815))
 # chose $\alpha$ in inverse proportion to the number of legal moves, so that the noise stays spiky in each game.
 # When the paper reanalyses continuous actions, *injecting* the stored action takes the place of the
 # noise, with the same 0.25 (section "Offline RL and Continuous Action Spaces"; notebook 06).

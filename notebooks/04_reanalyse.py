@@ -1078,7 +1078,8 @@ stored_actions = np.concatenate([episode.actions for episode in episodes])
 patient = bugs.planted("new_action_recorded")
 batch = patient.replay.at(np.array(list(where.values())), np.random.default_rng(0))
 recorded = batch.actions[:, 0]
-print(f"{np.sum(recorded != stored_actions)} of {len(where)} recorded actions are not the stored ones")
+changed = np.sum(recorded != stored_actions)
+print(f"{changed} of {len(where)} recorded actions are not the stored ones")
 
 # %% [markdown]
 # Policy and value targets are fine, and no curve of theirs would show anything. It is the *model*

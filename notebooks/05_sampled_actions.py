@@ -22,7 +22,7 @@
 #
 # The search of notebook 03 has an edge for every action. A robot arm has no such list: its action is
 # a vector of real numbers. The paper's section "Offline RL and Continuous Action Spaces" therefore
-# uses the extension of Sampled MuZero (Hubert et al., 2021): at every node the policy proposes $K$
+# uses the extension of Sampled MuZero (Hubert et al. 2021, [arXiv:2104.06303](https://arxiv.org/abs/2104.06303)): at every node the policy proposes $K$
 # actions, and the search considers those only. The policy is then trained towards the visits of the
 # sampled actions. We find out which prior a sampled action must have, what the sampling costs, and
 # how a setting that looks harmless can stop all learning.

@@ -429,7 +429,7 @@ for name in ("observations", "actions", "rewards", "bootstrap_observations", "se
 # %% [markdown]
 # ## 3. Drawing by priority
 #
-# Not all positions are equally instructive. The appendix "Other Hyperparameters" draws position $i$
+# Not all positions are equally instructive (Schaul et al. 2016, [arXiv:1511.05952](https://arxiv.org/abs/1511.05952)). The appendix "Other Hyperparameters" draws position $i$
 # with probability
 #
 # $$P(i) = \frac{p_i^\alpha}{\sum_k p_k^\alpha}, \qquad p_i = |\nu_i - z_i|, \qquad \alpha = 1:$$
@@ -1080,7 +1080,7 @@ for scale, vectors in arriving.items():
 # ## 6. One step of AdamW
 #
 # The gradient $g$ of the weighted loss $\frac1B \sum_i w_i\, l_i$ is used by Adam with *decoupled weight
-# decay* and a learning rate that falls along a cosine (appendix "Optimization"). At step $t = 0, 1, \dots$
+# decay* (Loshchilov and Hutter 2019, [arXiv:1711.05101](https://arxiv.org/abs/1711.05101)) and a learning rate that falls along a cosine (appendix "Optimization"). At step $t = 0, 1, \dots$
 #
 # $$c = \tfrac12 \big(1 + \cos(\pi\, t / T)\big), \qquad
 # m \leftarrow m + (1 - b_1)(g - m), \qquad q \leftarrow q + (1 - b_2)(g^2 - q),$$

@@ -363,7 +363,7 @@ print(f"{happened.mean():.1%} of the {happened.size} positions lie before the en
 #
 # ### Critic regularised regression (CRR)
 #
-# Copy, but not everything alike: $l^p = -f(A)\, \log p(a)$ with the **advantage**
+# (Wang et al. 2020, [arXiv:2006.15134](https://arxiv.org/abs/2006.15134).) Copy, but not everything alike: $l^p = -f(A)\, \log p(a)$ with the **advantage**
 #
 # $$A = u + \gamma\, V(s') - V(s)$$
 #
@@ -894,7 +894,7 @@ assert abs(means.std() / standard_error - 1) < 0.05, (
 # |---|---|---|
 # | `visits` | $n_k$ | MuZero |
 # | `advantage` | $p_k \exp(\mathrm{clip}(A_k / (T s), -c, c))$ with $A_k = q_k - \sum_j p_j q_j$ | Muesli, CRR and MPO, with the tree's values |
-# | `completed_q` | $p_k \exp(\sigma(\hat q_k))$ | Gumbel MuZero |
+# | `completed_q` | $p_k \exp(\sigma(\hat q_k))$ | Gumbel MuZero (Danihelka et al. 2022, [OpenReview](https://openreview.net/forum?id=bERaNdoegnO)) |
 # | `one_step` | $p_k \exp((q_k - v) / T)$ with $q_k$ after one step of the model, without a tree | ROSMO |
 #
 # All but the first are CRR's $\mu f(A)$ with the prior in the place of $\mu$; they differ in what

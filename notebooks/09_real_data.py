@@ -1285,7 +1285,7 @@ print(f"the five largest games make {largest.sum() / unplugged.sum():.0%} of the
 
 # %% [markdown]
 # The figure shows why one number is not enough. The *mean* is made by a handful of games. The *median* looks at two games in
-# the middle; the other 44 may do what they like. The *interquartile mean* (IQM, Agarwal et al. 2021) averages the middle half.
+# the middle; the other 44 may do what they like. The *interquartile mean* (IQM, Agarwal et al. 2021, [arXiv:2108.13264](https://arxiv.org/abs/2108.13264)) averages the middle half.
 
 
 # %%

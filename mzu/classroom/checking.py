@@ -10,7 +10,7 @@ from mzu.classroom.question import HIDDEN_SEED, NotWritten, Question, call_local
 METHOD = "exercise_"  # check.exercise_06_3
 
 
-class NotebookCheck:
+class Checker:
     """Compares what a student wrote with what is right; remembers which hints it has given."""
 
     def __init__(self):
@@ -77,4 +77,4 @@ def _judge(asked: Question, function: Callable, hidden: bool = False, seed: int 
     print(f"{asked}: {asked.name} is right on all {len(inputs)} {'hidden' if hidden else 'visible'} inputs.")
 
 
-check = NotebookCheck()
+check = Checker()

@@ -83,6 +83,13 @@ BUGS = {
         "backups",
         lambda system: played(mistakes.changed(mistakes.PlainSearch, system, replaced={"backup": mistakes.backup})),
     ),
+    "parent_state_asked": Bug(
+        "A new node keeps the hidden state from which the model was asked, its parent's, not the one that came out.",
+        "From the second step on the model is asked in the wrong state: the search looks one step deep and calls it a "
+        "plan.",
+        "twins",
+        lambda system: played(mistakes.changed(mistakes.PlainSearch, system, replaced={"evaluate": mistakes.evaluate})),
+    ),
     "noise_unread": Bug(
         "Noise is added to a copy of the root's priors, and the scores go on reading the others.",
         "Nothing is explored that the policy does not propose already: a mistake of the policy stays.",
@@ -122,6 +129,14 @@ BUGS = {
         "The policy is trained towards the first few actions, whatever the search preferred.",
         "candidate actions",
         lambda system: played(system, mistakes.RecordsCandidateNumbers),
+        partial(toy_system, sampled=True),
+    ),
+    "weights_in_other_slots": Bug(
+        "Where actions are sampled, the visits are recorded in another order than the actions: the injected one first "
+        "here, last there.",
+        "The policy is trained towards the neighbours in a list of what the search preferred.",
+        "candidate actions",
+        lambda system: played(system, mistakes.RecordsOtherSlots),
         partial(toy_system, sampled=True),
     ),
     "replay_empties_itself": Bug(

@@ -21,6 +21,7 @@ from mzu.search import history, reference, reference_candidates
 from mzu.search.improvement import improve
 from mzu.search.improvement.root import root_of
 from mzu.search.kernels import ALL_ACTIONS
+from mzu.search.reference import evaluate as right_evaluate
 from mzu.search.reference import widen
 from mzu.search.search import SearchResult, make_settings
 from mzu.search.tree import NO_NODE, ROOT, new_tree, root_actions
@@ -89,6 +90,13 @@ def backup(path, value, bounds, discount):
         value = edge.reward + discount * value
         node.value = (node.value * node.visits + value) / (node.visits + 1)
         node.visits += 1
+
+
+def evaluate(model, node, edge, *others):
+    """As in `reference.py`, but the child keeps its parent's hidden state, and is asked from there again."""
+    child = right_evaluate(model, node, edge, *others)
+    child.hidden = node.hidden
+    return child
 
 
 def add_noise(edges, log_gamma, fraction):
@@ -169,6 +177,11 @@ class RecordsNewAction(StoredGame):
 class RecordsCandidateNumbers(StoredGame):
     def take(self, action, policy, candidates, value, raw_value):
         super().take(action, policy, np.arange(len(policy), dtype=np.int32), value, raw_value)
+
+
+class RecordsOtherSlots(StoredGame):
+    def take(self, action, policy, candidates, value, raw_value):
+        super().take(action, np.roll(policy, 1), candidates, value, raw_value)  # the injected one is put in front
 
 
 class CountsItsSearches(StoredGame):

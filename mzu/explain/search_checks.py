@@ -138,7 +138,7 @@ def injected_action(system, found, explanation):
 
 
 def candidate_actions(system, found, explanation):
-    """The candidates that the replay holds are actions: the stored one, which was injected, is among them."""
+    """The candidates that the replay holds are actions, the injected one among them, and each has its own weight."""
     if found.given is None or not system.config.injects or not found.given[0].searched[0, 0]:
         return None
     if system.config.search.num_sampled_actions is None:
@@ -150,7 +150,17 @@ def candidate_actions(system, found, explanation):
             f"the stored action {action_name(stored.tolist(), 6)} was injected, but is not among the candidates "
             f"{short(kept)} in the replay: are these numbers of candidates rather than actions?"
         )
-    return False, "the replay's candidates hold the stored action"
+    weights = found.given[0].search_policy[0, 0]
+    for slot in np.flatnonzero(weights):
+        for before in range(slot):
+            if not furthest(kept[slot], kept[before]):
+                # A slot behind the last candidate repeats some action, and must weigh nothing.
+                return True, (
+                    f"the target gives {weights[slot]:.2f} to slot {slot}, whose action "
+                    f"{action_name(kept[slot].tolist(), 6)} stands in slot {before} already: the weights of a search "
+                    "stand in other slots than its actions"
+                )
+    return False, "the replay's candidates hold the stored action, and none of them twice"
 
 
 def stale_target(system, found, explanation):

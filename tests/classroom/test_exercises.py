@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mzu.classroom import check, exercises
-from mzu.classroom.checking import Check
+from mzu.classroom.checking import Checker
 from mzu.classroom.question import NotWritten, Wrong, call_locally, judge
 
 EXERCISES = [one for notebook in exercises.NOTEBOOKS for one in exercises.of_notebook(notebook)]
@@ -79,7 +79,7 @@ def test_a_function_that_forgets_to_return_is_told_so(exercise):
 
 @every_exercise
 def test_the_hints_come_one_by_one_and_the_last_stays(exercise, capsys):
-    student = Check()
+    student = Checker()
     assert 2 <= len(exercise.hints) <= 4
     for given in (*range(1, len(exercise.hints) + 1), len(exercise.hints)):
         student.hint(exercise.number)
@@ -132,9 +132,10 @@ def test_a_finding_that_cannot_read_the_answer_says_nothing():
 
 def test_a_coarse_step_is_refused_at_any_fineness_that_one_would_type():
     exercise = exercises.find_exercise("01.2")
-    for step in (0.1, 0.01, 0.001):
+    for step in (0.01, 0.003, 0.001):
         grid = np.arange(step, 1, step)
-        refused(exercise, lambda rest, meal, g=grid: float(g[meal * g**3 / (1 - g**4) > rest / (1 - g)][0]))
+        wrong = refused(exercise, lambda rest, meal, g=grid: float(g[meal * g**3 / (1 - g**4) > rest / (1 - g)][0]))
+        assert "a grid finds the discount only up to its step" in str(wrong)
 
 
 def test_check_lists_its_exercises_and_knows_which_there_are():

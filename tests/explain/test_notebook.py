@@ -4,13 +4,15 @@ import dataclasses
 import html
 import re
 
+import numpy as np
 import pytest
 from made_systems import KINDS, made_system
 
+from mzu import SearchConfig, TabularModel, search
 from mzu.explain import tables
 from mzu.explain.drawing import tree_svg
 from mzu.explain.explanation import explain_position
-from mzu.explain.notebook import simulation_html
+from mzu.explain.notebook import simulation_html, walk_search
 from mzu.explain.page import page_html
 from mzu.explain.root_drawing import root_svg
 
@@ -73,3 +75,12 @@ def test_what_is_framed_can_neither_leave_its_frame_nor_differ_from_run_to_run(e
         assert html.unescape(inside) == shown.page
         assert page is None or shown.page == page
         assert " at 0x" not in repr(shown) and len(repr(shown)) < 100
+
+
+def test_any_recorded_search_can_be_walked_through():
+    model = TabularModel([[1, 1], [1, 1]], [[0.0, 1.0], [0.0, 0.0]])
+    config = SearchConfig(num_simulations=3, discount=0.9)
+    result = search(model, np.array([0]), config, np.random.default_rng(0), record=True)
+    assert walk_search(result, discount=0.9).page.count("<section") == 4
+    with pytest.raises(ValueError, match="search with record=True"):
+        walk_search(search(model, np.array([0]), config, np.random.default_rng(0)), discount=0.9)

@@ -97,6 +97,11 @@ def _coarse(rest, meal, step=0.01):
     return float(grid[meal * grid**3 / (1 - grid**4) > rest / (1 - grid)][0])
 
 
+def _off_by_a_step(answer, rest, meal):
+    off = abs(answer - patience(rest, meal))
+    return f"it is off by {off:.5f}: near, but a grid finds the discount only up to its step" if off < 0.02 else ""
+
+
 # --- 3 ---
 
 
@@ -206,6 +211,7 @@ EXERCISES = (
         patience,
         examples=((0.5, 12.0), (1.0, 5.0), (0.1, 40.0)),
         tolerance=1e-4,
+        finding=_off_by_a_step,
         mistakes={
             "a grid finds the discount only up to its step; solve the equation, or halve an interval until it is "
             "small": _coarse,
