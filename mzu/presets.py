@@ -119,7 +119,7 @@ def _offline(summary: str, *settings: str) -> Preset:
 
 PRESETS = {
     "cartpole_offline": _offline(
-        "CartPole, every push held for two steps, from 1,000 embedded episodes: what `mzu train` does when nothing is said",
+        "CartPole, every push held for two steps, from 1,000 embedded episodes: what `mzu train` does",
         *CARTPOLE, "environment=CartPole-v1?repeat=2", "data=embedded:held_cartpole", *STEADY,
         "search.num_simulations=16", "search.discount=0.97", "replay.capacity=620", "learning.training_steps=1500",
         "acting.games=96", "acting.positions_per_step=96",

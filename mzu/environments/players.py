@@ -76,7 +76,7 @@ PLAYERS = {
             "drifts to the right", partial(cartpole, place=0, speed=0, turning=0.1, bias=-0.04), noise=(0.1, 1.0)
         ),
     ),
-    # One fault on both sides: the better a copy is, the more surely it leaves the rail. Chance shows what else there is.
+    # One fault on both sides: the better a copy, the more surely it leaves the rail. Chance shows what else there is.
     "CartPole-v1?repeat=2": (ScriptedPlayer("leaves the middle", leave_the_middle, noise=(0.1, 1.0)),),
     # Holds the pole up and lets the cart run to the end of the rail, where the pole falls again.
     "dm_control:cartpole-swingup": (
