@@ -49,13 +49,12 @@ STEADY = (
     "learning.value_loss_scale=4",  # a squared error after h is smaller than a cross-entropy
     "learning.unroll_steps=10",
     "replay.priority_exponent=0",
-    "search.max_depth=5",
+    "search.max_depth=2",
 )
 # Where actions are sampled: a target moves by how much better a candidate is, and three quarters of the prior lie on
 # the stored action, which is judged by what really followed it.
 STEADY_SAMPLED = (
     *CONTINUOUS,
-    "search.max_depth=2",
     "search.improvement=advantage",
     "search.advantage_temperature=0.5",
     "search.advantage_clip=5",

@@ -54,7 +54,7 @@ def test_nothing_said_compares_three_ways_of_learning_on_the_embedded_dataset(co
     ways = ["Unplugged, by policy", "Unplugged, by value", "Unplugged, by search"]
     assert list(rows) == ["dataset", "behaviour cloning, by policy", "CRR, by policy", *ways]
     assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows.values())
-    assert rows["dataset"]["episodes"] == "250" and rows["CRR, by policy"]["episodes"] == "3"
+    assert rows["dataset"]["episodes"] == "1000" and rows["CRR, by policy"]["episodes"] == "3"
     assert all(name in out for name in rows) and "95 % interval" in out
     assert f"`mzu evaluate {folder}/unplugged`" in out
     assert Image.open(folder / "curve.png").size == (1080, 780)
@@ -96,7 +96,7 @@ def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(
     folder, _ = comparison
     assert main(["evaluate", str(folder / "unplugged"), "--select", "all"]) == 0
     title, *lines = capsys.readouterr().out.splitlines()
-    assert title.startswith("CartPole-v1, checkpoint latest")
+    assert title.startswith("CartPole-v1?repeat=2, checkpoint latest")
     assert [line.split()[1] for line in lines] == ["policy", "value", "search"]
     result = RunFolder(folder / "unplugged").result()
     for line, row in zip(lines, result["selections"].values(), strict=True):

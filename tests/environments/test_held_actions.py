@@ -207,7 +207,7 @@ def test_the_players_of_the_world_play_with_held_actions():
             assert drawn[0] == drawn[1]
             held.step(draw_player(held, np.random.default_rng(1))[1](held.reset(0), np.random.default_rng(0)))
     for wanted in ("heuristic", "players"):
-        with pytest.raises(ValueError, match=f"no {wanted} for MountainCar-v0; there are for CartPole"):
+        with pytest.raises(ValueError, match=rf"no {wanted} for MountainCar-v0\S*; there are for CartPole"):
             next(collect(make("MountainCar-v0?repeat=4"), wanted))
 
 
