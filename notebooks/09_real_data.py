@@ -70,7 +70,7 @@ ROOT = Path(folder.name)
 # With the real files only `ROOT` would be another folder. `tutorials/data.md` says where to get them.
 
 # %%
-LONGEST = 300 if FAST else 1000
+LONGEST = 600 if FAST else 1000
 
 
 def shortened(episode, steps):

@@ -144,7 +144,7 @@ def test_a_closed_terminal_leaves_a_checkpoint(tmp_path):
     code += "sys.exit(main(['train', '--resume', '--out', 'run']))"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, preexec_fn=listen,
     )  # fmt: skip
     os.close(theirs)
     try:

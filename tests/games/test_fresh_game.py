@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 from made_games import made_config, made_player, play, step_as_value
-from made_worlds import Counter, LookUpModel, Unrepeatable, preferring
+from made_worlds import Counter, LookUpModel, preferring
 
 from mzu.environments.held_actions import HeldActions
 from mzu.environments.make import make
@@ -98,15 +98,3 @@ def test_a_fresh_game_takes_legal_actions_only(handed_out):
             policy = segment.search_policy[np.arange(9), segment.observations[:9, 1].astype(int) % 3]
             # Which actions were legal is not stored: a stored game searches all of them.
             assert (policy > 0).any() if stored else (policy == 0).all()
-
-
-@pytest.mark.parametrize("only_rewards", [False, True])
-def test_an_environment_that_does_not_repeat_itself_is_refused(only_rewards):
-    def new_player():
-        return made_player(made_config(), LookUpModel(preferring(0)), lambda: Unrepeatable(only_rewards, lengths=(50,)))
-
-    player = new_player()
-    play(player, 3)
-    state = player.state()
-    with pytest.raises(ValueError, match="counter does not repeat itself"):
-        new_player().restore(state)
