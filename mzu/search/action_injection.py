@@ -40,7 +40,7 @@ def inject_vector(edges, actions, action, injected_prior):
 
 @kernel_part
 def share_prior(edges, slot, injected_prior):
-    """The candidate in this slot gets `injected_prior`, and all share the rest as before."""
+    """The candidate in this slot gets `injected_prior` on top of its share; all share the rest as before."""
     total = 0.0
     for k in range(edges.shape[0]):
         total += edges[k].prior

@@ -91,7 +91,7 @@ def gumbel_candidate(tree, settings, inputs, b, node):
 
 @kernel_part
 def best_candidate(node, edges, bounds, settings):
-    """The candidate with the highest score; the first of equals."""
+    """The candidate with the highest pUCT score, value term plus prior term; the first of equals."""
     low, span = value_range(node, edges, bounds, settings)
     factor = settings.exploration[node.visits]
     unvisited = (node.value - low) / span if settings.parent_for_unvisited else 0.0
