@@ -94,6 +94,7 @@ class Preset:
     config     the settings
     summary    what it trains, in a line
     compare    whether behaviour cloning, CRR and Unplugged are trained on the same data
+    goal       the mean return that an online one promises, by search (`mzu presets NAME --check`)
 
     >>> mzu.preset("cartpole_offline").compare
     True
@@ -102,14 +103,15 @@ class Preset:
     config: Config
     summary: str
     compare: bool = False
+    goal: float | None = None
 
 
 def _paper(summary: str, *settings: str) -> Preset:
     return Preset(Config().override(*settings), summary)
 
 
-def _online(summary: str, *settings: str) -> Preset:
-    return Preset(Config().override(*CLASSROOM, *ONLINE, *settings), summary)
+def _online(goal: float, summary: str, *settings: str) -> Preset:
+    return Preset(Config().override(*CLASSROOM, *ONLINE, *settings), summary, goal=goal)
 
 
 def _offline(summary: str, *settings: str) -> Preset:
@@ -140,24 +142,24 @@ PRESETS = {
         "evaluation.episodes=50",  # each has 1,000 steps
     ),
     "cartpole": _online(
-        "CartPole, playing and reanalysing",
+        475, "CartPole, playing and reanalysing",
         *CARTPOLE, "learning.td_steps=10", "learning.training_steps=4000",
         "evaluation.period=250", "evaluation.period_episodes=20",
         "acting.games=48", "acting.positions_per_step=48",
     ),
     "acrobot": _online(
-        "Acrobot: swing the tip of two links up to the line",
+        -100, "Acrobot: swing the tip of two links up to the line",
         "environment=Acrobot-v1", "learning.td_steps=10",
         "reanalyse.highest_return=1", "reanalyse.highest_return_steps=5000",  # one in twenty random games gets there
     ),
-    "catch": _online("Catch: a falling ball, by its pictures", *CATCH),
+    "catch": _online(1, "Catch: a falling ball, by its pictures", *CATCH),
     "pendulum": _online(
-        "Pendulum: swing up and hold, continuous actions",
+        -180, "Pendulum: swing up and hold, continuous actions",
         "environment=Pendulum-v1", *CONTINUOUS, *EXPLORING, "network.value_support=30",  # values down to -530
         *FAST_VALUES, "search.num_simulations=50", "search.discount=0.97", "learning.training_steps=4000",
     ),
     "swingup": _online(
-        "DM Control's cartpole swing-up, playing and reanalysing",
+        700, "DM Control's cartpole swing-up, playing and reanalysing",
         *SWINGUP, *EXPLORING, *FAST_VALUES, "search.num_simulations=50", "search.discount=0.98",
         "learning.training_steps=5000",
     ),

@@ -11,9 +11,9 @@ def add_arguments(parser) -> None:
     parser.add_argument("name", nargs="?", help="show the settings of this one")
     parser.add_argument("--json", action="store_true", help="all its settings, as a run's config.json has them")
 
-    parser.add_argument("--check", action="store_true", help="train an offline one with several seeds: does it hold?")
+    parser.add_argument("--check", action="store_true", help="train it with several seeds: does it hold?")
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help=f"for --check: how many, from {FIRST_SEED} on (default 5)"
+        "--seeds", type=int, metavar="N", help=f"for --check: how many, from {FIRST_SEED} on (default 5, online 3)"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the runs of --check (default runs/check)")
 
@@ -47,12 +47,14 @@ def run(arguments) -> int:
 def _check(arguments) -> int:
     from mzu.experiments.preset_proof import broken_claims, prove
 
-    count = 5 if arguments.seeds is None else arguments.seeds
+    chosen, count = preset(arguments.name), arguments.seeds
+    if count is None:
+        count = 5 if chosen.compare else 3
     if count < 1:
         raise ValueError(f"--seeds is {count}, but must be at least 1")
     out = arguments.out or Path("runs/check")
     rows = prove(arguments.name, range(FIRST_SEED, FIRST_SEED + count), out)
-    broken = broken_claims(rows)
+    broken = broken_claims(rows, chosen.goal)
     print("\n".join(broken) or f"{arguments.name} holds in all {count} seeds")
     print(f"The runs are in {out}, their table in {out / arguments.name}.csv")
     return 1 if broken else 0

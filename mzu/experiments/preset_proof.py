@@ -1,8 +1,8 @@
-"""Whether an offline preset shows what it promises: its comparison with several seeds (`mzu presets NAME --check`).
+"""Whether a preset shows what it promises, with several seeds (`mzu presets NAME --check`).
 
-In every seed MuZero Unplugged, acting by search, must earn more than behaviour cloning and than CRR, not less than by
-its own policy, and its final network not much less than the best one on the way. `presets/NAME.csv` has the runs behind
-README.
+An offline one trains its comparison: in every seed MuZero Unplugged, acting by search, must earn more than behaviour
+cloning and than CRR, not less than by its own policy, and its final network not much less than the best one on the way.
+An online one must earn its goal by search in every seed. `presets/NAME.csv` has the runs behind README.
 """
 
 import csv
@@ -22,28 +22,32 @@ from mzu.training.train import train
 from mzu.training.training_result import Comparison
 
 PROOFS = Path(__file__).parent / "presets"  # the CSVs that come with the package
-COLUMNS = ("preset", "settings", "seed", "name", "mean", "low", "high", "episodes", "best", "seconds")
+COLUMNS = (
+    "preset", "settings", "seed", "name", "mean", "low", "high", "episodes", "best", "seconds", "processor_seconds",
+    "world_steps",
+)  # fmt: skip
 CLONING, CRR = "behaviour cloning, by policy", "CRR, by policy"
 POLICY, VALUE, SEARCH = (f"Unplugged, by {way}" for way in ("policy", "value", "search"))
+TRAINED = "trained, by search"  # of an online preset
 MAY_FALL = 0.1  # share of the best network's return that the final one may be below it
 
 
 def prove(name: str, seeds: Sequence[int], out: Path, say: Callable[[str], None] = print) -> list[dict]:
-    """Trains the comparison with every seed, in folders of their own, and writes `out`/NAME.csv -> its rows.
+    """Trains it with every seed, in folders of their own, and writes `out`/NAME.csv -> its rows.
 
     Seeds that are finished in `out` are not trained again.
     """
     chosen = preset(name)
-    if not chosen.compare:
-        raise ValueError(f"{name} compares nothing, so there is nothing to check; choose an offline preset")
+    if not chosen.compare and chosen.goal is None:
+        raise ValueError(f"{name} promises nothing that could be checked here; choose another preset")
     rows = []
     for seed in seeds:
         folder = out / f"{name}-{seed}"
-        is_begun = (folder / "behaviour_cloning" / "config.json").is_file()
-        comparison = train(out=folder, resume=True) if is_begun else train(name, seed=seed, out=folder)
-        if comparison.failed:
-            raise ValueError("; ".join(comparison.failed.values()))
-        found = _rows(name, chosen.config, seed, comparison)
+        first = folder / "behaviour_cloning" if chosen.compare else folder
+        is_begun = (first / "config.json").is_file()
+        trained = train(out=folder, resume=True) if is_begun else train(name, seed=seed, out=folder)
+        known = {"preset": name, "settings": settings_digest(chosen.config), "seed": seed}
+        found = [known | row for row in (_compared(trained) if chosen.compare else _run_rows("", trained.folder))]
         say(f"seed {seed}: " + ", ".join(f"{row['name']} {row['mean']:.1f}" for row in found))
         rows += found
         with written_whole(out / f"{name}.csv") as temporary:
@@ -51,23 +55,34 @@ def prove(name: str, seeds: Sequence[int], out: Path, say: Callable[[str], None]
     return rows
 
 
-def broken_claims(rows: list[dict]) -> list[str]:
-    """A sentence for each seed and claim that does not hold."""
+def broken_claims(rows: list[dict], goal: float | None = None) -> list[str]:
+    """A sentence for each seed and claim that does not hold; `goal` is that of an online preset."""
     broken = []
     for seed in sorted({row["seed"] for row in rows}):
         of = {row["name"]: row for row in rows if row["seed"] == seed}
-        mean = {name: float(row["mean"]) for name, row in of.items()}
-        broken += [
-            f"seed {seed}: search earns {mean[SEARCH]:.1f}, {words} {mean[other]:.1f}"
-            for other, words in ((CLONING, "behaviour cloning"), (CRR, "CRR"))
-            if mean[SEARCH] <= mean[other]
-        ]
-        # The intervals are over episodes; search may be below the policy by chance only.
-        if float(of[SEARCH]["high"]) < mean[POLICY]:
-            broken.append(f"seed {seed}: search earns {mean[SEARCH]:.1f}, the policy alone {mean[POLICY]:.1f}")
-        best = float(of[SEARCH]["best"] or "-inf")
-        if mean[SEARCH] < best - MAY_FALL * abs(best):
-            broken.append(f"seed {seed}: the final network earns {mean[SEARCH]:.1f}, the best on the way {best:.1f}")
+        claims = _offline_claims(of) if goal is None else _online_claims(of, goal)
+        broken += [f"seed {seed}: {sentence}" for sentence in claims]
+    return broken
+
+
+def _online_claims(of: dict[str, dict], goal: float) -> list[str]:
+    mean = float(of[TRAINED]["mean"])
+    return [f"search earns {mean:.1f}, and the goal is {goal:g}"] if mean < goal else []
+
+
+def _offline_claims(of: dict[str, dict]) -> list[str]:
+    mean = {name: float(row["mean"]) for name, row in of.items()}
+    broken = [
+        f"search earns {mean[SEARCH]:.1f}, {words} {mean[other]:.1f}"
+        for other, words in ((CLONING, "behaviour cloning"), (CRR, "CRR"))
+        if mean[SEARCH] <= mean[other]
+    ]
+    # The intervals are over episodes; search may be below the policy by chance only.
+    if float(of[SEARCH]["high"]) < mean[POLICY]:
+        broken.append(f"search earns {mean[SEARCH]:.1f}, the policy alone {mean[POLICY]:.1f}")
+    best = float(of[SEARCH]["best"] or "-inf")
+    if mean[SEARCH] < best - MAY_FALL * abs(best):
+        broken.append(f"the final network earns {mean[SEARCH]:.1f}, the best on the way {best:.1f}")
     return broken
 
 
@@ -88,21 +103,28 @@ def read_csv(path: Path) -> list[dict]:
 
 def proof_csv(rows: list[dict]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
 
 
-def _rows(name: str, config: Config, seed: int, comparison: Comparison) -> list[dict]:
-    known = {"preset": name, "settings": settings_digest(config), "seed": seed}
-    rows = [known | _figures(comparison.rows[0]) | {"best": "", "seconds": ""}]  # the dataset
+def _compared(comparison: Comparison) -> list[dict]:
+    if comparison.failed:
+        raise ValueError("; ".join(comparison.failed.values()))
+    rows = [_figures(comparison.rows[0])]  # the dataset
     for method, run in comparison.runs.items():
-        folder = RunFolder(run.folder)
-        result = folder.result()
-        further = {"best": round(folder.best()["mean"], 2), "seconds": round(result["seconds"], 1)}
-        rows += [known | _figures(row) | further for row in evaluated_rows(method, result)]
+        rows += _run_rows(method, run.folder)
     return rows
+
+
+def _run_rows(method: str, path: Path) -> list[dict]:
+    """One row for each way to act."""
+    folder = RunFolder(path)
+    result, best = folder.result(), folder.best()
+    further = {"best": round(best["mean"], 2), "world_steps": result["world_steps"]}
+    further |= {column: round(result[column], 1) for column in ("seconds", "processor_seconds")}
+    return [_figures(row) | further for row in evaluated_rows(method, result)]
 
 
 def _figures(row: dict) -> dict:
@@ -111,15 +133,34 @@ def _figures(row: dict) -> dict:
     }
 
 
-def readme_table(proofs: dict[str, list[dict]]) -> str:
-    """One column for each preset {name: rows}: the mean over its seeds, and in brackets the lowest and the highest."""
+def comparison_table(proofs: dict[str, list[dict]]) -> str:
+    """Offline presets {name: rows}, a column for each: the mean over seeds, in brackets the lowest and the highest."""
     names = ("dataset", CLONING, CRR, POLICY, VALUE, SEARCH)
     lines = [f"| | {' | '.join(f'`{name}`' for name in proofs)} |", "|---" * (len(proofs) + 1) + "|"]
     for name in names:
-        cells = []
-        for rows in proofs.values():
-            means = [float(row["mean"]) for row in rows if row["name"] == name]
-            spread = "" if name == "dataset" else f" ({min(means):.0f} .. {max(means):.0f})"
-            cells.append(f"{sum(means) / len(means):.0f}{spread}")
+        cells = [_mean_and_ends(rows, name) for rows in proofs.values()]
+        if name == "dataset":
+            cells = [cell.partition(" ")[0] for cell in cells]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def online_table(proofs: dict[str, list[dict]]) -> str:
+    """Online presets {name: rows}, a line for each: its goal, what its seeds earn, and what that took."""
+    lines = [
+        "| preset | goal | by policy | by value | by search | steps in the world | processor seconds |",
+        "|---" * 7 + "|",
+    ]
+    for name, rows in proofs.items():
+        ways = [_mean_and_ends(rows, f"trained, by {way}") for way in ("policy", "value", "search")]
+        costs = [_mean_and_ends(rows, TRAINED, column) for column in ("world_steps", "processor_seconds")]
+        lines.append(f"| `{name}` | {preset(name).goal:g} | {' | '.join(ways + costs)} |")
+    return "\n".join(lines)
+
+
+def _mean_and_ends(rows: list[dict], name: str, column: str = "mean") -> str:
+    """Over the seeds: the mean, and in brackets the lowest and the highest where they differ."""
+    numbers = [float(row[column]) for row in rows if row["name"] == name]
+    digits = 0 if max(map(abs, numbers)) >= 10 else 2
+    mean, low, high = (f"{number:,.{digits}f}" for number in (sum(numbers) / len(numbers), min(numbers), max(numbers)))
+    return mean if low == high and column != "mean" else f"{mean} ({low} .. {high})"

@@ -9,7 +9,7 @@ from html import escape
 from mzu.explain import svg
 from mzu.explain.prefix import Prefix, edge_to, tree_after
 from mzu.explain.svg import FAINT, INK, LATEST, paint
-from mzu.explain.wording import action_name, number
+from mzu.explain.wording import action_name, growth_words, number
 
 MARGIN = 26  # pixels, as all of these
 ROW = (22, 34)  # from one lone leaf to the next, and between other rows
@@ -33,7 +33,7 @@ def tree_svg(explanation, simulations: int | None = None, width: int = 960) -> s
     right = max(width, round(max(x for x, _ in places)) + 3 * MARGIN)
     height = round(max(y for _, y in places)) + MARGIN
     nodes, visited = ([node for node, visits in enumerate(tree.visits) if visits] for tree in (prefix, finished))
-    label = f"Search tree after {prefix.simulations} of {finished.simulations} simulations"
+    label = f"Search tree {growth_words(prefix.simulations, finished.simulations)}"
     return svg.picture(
         label,
         right,
@@ -177,7 +177,7 @@ def _legend(explanation, prefix: Prefix, scale: tuple, width: int) -> tuple[str,
         svg.text(
             MARGIN - 10,
             20,
-            f"After {prefix.simulations} of {total} simulations",
+            growth_words(prefix.simulations, total).capitalize(),
             f'font-size="13" {paint("fill", INK)}',
         )
     ]

@@ -108,6 +108,7 @@ def walk_search(result, discount: float) -> Frame:
         raise ValueError("This search was not recorded, so there is nothing to walk through; search with record=True")
     simulations = search_terms.simulations_section(result.tree, result.history, discount)
     parts = {"tree": search_terms.tree_section(result.tree), "value_target": {"discount": discount}}
+    parts["about"] = {"config": {"search": {}}}  # a result does not say its settings: MuZero's are supposed
     return walk(SimpleNamespace(simulations=simulations, **parts))
 
 
@@ -127,7 +128,7 @@ def simulation_html(explanation, simulations: int) -> str:
     return "".join(
         [
             drawing,
-            _line(tables.bounds_words(simulation)),
+            _line(tables.bounds_words(explanation, simulation)),
             table_html(tables.path_table(simulation)),
             _line(tables.leaf_words(simulation)),
             table_html(tables.backup_table(simulation)),

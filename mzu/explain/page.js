@@ -369,7 +369,7 @@ function showSimulations(count) {
   state.simulations = Math.max(0, Math.min(total, count));
   const simulation = state.simulations ? record.simulations[state.simulations - 1] : null;
   document.getElementById("slider").value = state.simulations;
-  put("shown", `after ${state.simulations} of ${total} simulations`);
+  put("shown", total ? `after ${state.simulations} of ${total} simulations` : "of one step, without simulations");
   document.getElementById("first").disabled = document.getElementById("back").disabled = state.simulations === 0;
   document.getElementById("last").disabled = document.getElementById("forward").disabled = state.simulations === total;
   put("tree", document.querySelector(`template[data-simulations="${state.simulations}"]`).content.cloneNode(true));
@@ -390,7 +390,8 @@ function simulationsHash() {
 }
 
 function nothingYet() {
-  return make("p", { class: "faint" }, "Nothing yet: no simulation has left the root.");
+  const words = record.simulations.length ? "Nothing yet: no simulation has left the root." : "A search of one step has no simulations.";
+  return make("p", { class: "faint" }, words);
 }
 
 function boundsText(simulation) {

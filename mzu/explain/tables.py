@@ -105,9 +105,11 @@ def leaf_words(simulation: dict) -> str:
     )
 
 
-def bounds_words(simulation: dict) -> str:
+def bounds_words(explanation, simulation: dict) -> str:
     """The range that values are normalised by."""
-    bounds = simulation["bounds"]
+    search, bounds = explanation.about["config"]["search"], simulation["bounds"]
+    if search.get("normaliser") == "siblings" or search.get("selection") == "gumbel":
+        return "values are normalised among the candidates of each node"
     if bounds is None or bounds[0] == bounds[1]:
         return "there is no range of values yet: value terms are not normalised"
     return f"values are normalised by {number(bounds[0])} .. {number(bounds[1])}"

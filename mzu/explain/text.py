@@ -64,7 +64,7 @@ def _search(explanation, chosen: list[int], width: int) -> Iterator[str]:
         simulation = explanation.simulations[place]
         yield text_section(
             f"Simulation {place + 1} of {total}",
-            wrapped([tables.bounds_words(simulation)], width),
+            wrapped([tables.bounds_words(explanation, simulation)], width),
             aligned(tables.path_table(simulation)),
             wrapped([tables.leaf_words(simulation)], width),
             aligned(tables.backup_table(simulation)),

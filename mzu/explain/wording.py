@@ -20,3 +20,8 @@ def action_name(action, digits: int = 3) -> str:
 def counted(count: int, what: str) -> str:
     """1 step, 2 steps."""
     return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def growth_words(shown: int, total: int) -> str:
+    """How far a search has come; one of a single step has no simulations."""
+    return f"after {shown} of {total} simulations" if total else "of one step, without simulations"

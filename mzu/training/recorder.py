@@ -36,7 +36,7 @@ class Recorder:
         self.interrupted = ""  # the name of the signal
         self._metrics: list[dict[str, float]] = []
         self._evaluation = None
-        self._started = time.perf_counter()
+        self._started, self._processor_started = time.perf_counter(), time.process_time()
         self._tensorboard = open_tensorboard(folder)
         self._open = contextlib.ExitStack()
 
@@ -71,6 +71,8 @@ class Recorder:
         A whole row is made only when it is written: asking Keras for its learning rate takes a tenth of a step.
         """
         self._metrics.append(metrics)
+        for sentence in self.trainer.head_range.take_news():
+            self.say(f"learner step {self.trainer.steps}: {sentence}")
         config, step = self.trainer.config, self.trainer.steps
         last = step == config.learning.training_steps
         evaluates = config.environment is not None and config.evaluation.period > 0
@@ -118,9 +120,12 @@ class Recorder:
         if self.folder is None:
             return
         self.folder.log(row)
-        passed = time.perf_counter() - self._started
-        shares = {name: round(value, 3) for name, value in self.trainer.seconds.items()}
-        self.folder.log({"step": row["step"], "seconds": round(passed, 3)} | shares, "timing.csv")
+        timing = {
+            "seconds": time.perf_counter() - self._started,
+            "processor": time.process_time() - self._processor_started,
+        } | self.trainer.seconds
+        timing = {name: round(value, 3) for name, value in timing.items()}
+        self.folder.log({"step": row["step"]} | timing, "timing.csv")
         self._tensorboard.write(row)
 
     def _save(self) -> None:
@@ -171,7 +176,9 @@ class Recorder:
             self.say(notice)
         self.folder.forget_after(self.trainer.steps)
         timing = self.folder.read_log("timing.csv")
-        self._started -= timing[-1]["seconds"] if timing else 0.0  # the sessions before count, too
+        if timing:  # the sessions before count, too
+            self._started -= timing[-1]["seconds"]
+            self._processor_started -= timing[-1].get("processor", 0.0)
         columns = inside(state, "metrics")
         rows = zip(*columns.values(), strict=True)
         self._metrics = [dict(zip(columns, (float(value) for value in row), strict=True)) for row in rows]

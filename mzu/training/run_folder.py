@@ -106,10 +106,14 @@ class RunFolder:
         return difference_words(versions, made_with()) if (versions := self._read("versions.json")) else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
-        """Appends a row. The first one decides the columns."""
+        """Appends a row. The first one decides the columns, also where an older version has begun the file."""
         path = self.path / name
         text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(row), lineterminator="\n")
+        columns = list(row)
+        if path.exists():
+            with named_errors(path), path.open(newline="", encoding="utf-8") as file:
+                columns = next(csv.reader(file), columns)
+        writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
         if not path.exists():
             writer.writeheader()
         writer.writerow(row)

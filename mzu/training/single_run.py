@@ -32,7 +32,9 @@ def train_run(
         if trainer.cut_off:
             say(cut_off_words(f"{trainer.cut_off} fresh games", config.acting.max_episode_steps))
         timing = folder.read_log("timing.csv")
-        result = {"steps": trainer.steps, "seconds": timing[-1]["seconds"] if timing else 0.0}
+        last = timing[-1] if timing else {}
+        result = {"steps": trainer.steps, "seconds": last.get("seconds", 0.0)}
+        result |= {"processor_seconds": last.get("processor", 0.0), "world_steps": trainer.fresh_steps}
         try:
             folder.save_result(result | _final_evaluation(trainer, name, on_figures))
         except Exception as error:

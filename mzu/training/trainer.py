@@ -26,11 +26,13 @@ from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
 from mzu.reanalyse.buffers import new_sources
 from mzu.replay.replay import Batch, new_replay
+from mzu.training.head_range import HeadRange
 from mzu.training.inputs import RunInputs, load_inputs
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
 
 RECENT_EPISODES = 20  # fresh episodes whose mean return is reported
+LOOKED_AT = 100  # stored episodes whose rewards are compared with what the heads can express, at the start
 
 
 class Trainer:
@@ -42,6 +44,7 @@ class Trainer:
     learner     owns the network, its target network and the optimiser
     replay      what the learner samples from
     player      plays the games
+    head_range  notices numbers beyond what the network's heads can express
     seconds     time spent in each part; play, sample and targets overlap with learn
 
     >>> small = {"learning.training_steps": 2, "replay.start_size": 64, "learning.jit_compile": False}
@@ -67,6 +70,10 @@ class Trainer:
             environments = [self.inputs.make_environment() for _ in range(config.acting.games)]
         sources = new_sources(config, self.inputs.episodes)
         self.player = Player(config, self._acting_model, sources, environments, self._play_rng)
+        self.head_range = HeadRange(config)
+        num_episodes = len(self.inputs.episodes)
+        for number in range(0, num_episodes, max(1, num_episodes // LOOKED_AT)):
+            self.head_range.look_at_rewards(self.inputs.episodes[number].rewards)
         self.recent_returns: list[float] = []
         self.fresh_episodes = 0
         self.seconds = dict.fromkeys(("play", "sample", "targets", "learn", "wait"), 0.0)
@@ -230,6 +237,8 @@ class Trainer:
         played = self.player.advance(temperature)
         for segment in played.segments:
             self.replay.add(segment)
+        for episode in played.episodes:
+            self.head_range.look_at_rewards(episode.rewards)
         self.fresh_episodes += len(played.episodes)
         self.recent_returns += [episode.total_reward for episode in played.episodes]
         del self.recent_returns[:-RECENT_EPISODES]
@@ -241,6 +250,7 @@ class Trainer:
         batch = self.replay.sample(self.config.learning.batch_size, self._sample_rng)
         sampled = time.perf_counter()
         targets = self.learner.targets(batch)
+        self.head_range.look_at_targets(targets)
         self.seconds["sample"] += sampled - start
         self.seconds["targets"] += time.perf_counter() - sampled
         return batch, targets

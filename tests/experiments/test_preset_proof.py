@@ -12,9 +12,10 @@ from mzu.experiments.preset_proof import (
     PROOFS,
     SEARCH,
     broken_claims,
+    comparison_table,
+    online_table,
     proof_csv,
     read_csv,
-    readme_table,
     settings_digest,
 )
 from mzu.presets import PRESETS, preset
@@ -56,27 +57,47 @@ def test_rows_are_read_as_they_were_written(tmp_path):
     assert [row["seed"] for row in read_csv(tmp_path / "a.csv")] == [1, 1, 1, 1]
 
 
+def trained_rows(seed=1, mean=480.0):
+    known = {"preset": "cartpole", "settings": "b", "seed": seed, "episodes": 10, "low": 0.0, "high": 500.0}
+    costs = {"best": 490.0, "seconds": 100.0, "processor_seconds": 150.0 + seed, "world_steps": 96_000}
+    return [known | costs | {"name": f"trained, by {way}", "mean": mean} for way in ("policy", "value", "search")]
+
+
+def test_an_online_preset_must_earn_its_goal_in_every_seed():
+    rows = trained_rows(seed=1) + trained_rows(seed=2, mean=474.9)
+    assert broken_claims(rows, goal=475) == ["seed 2: search earns 474.9, and the goal is 475"]
+    assert broken_claims(trained_rows(mean=475.0), goal=475) == []
+
+
+def test_an_online_table_has_what_was_earned_and_what_it_took():
+    table = online_table({"cartpole": trained_rows(1, 480.0) + trained_rows(2, 500.0)})
+    earned = "490 (480 .. 500)"
+    assert table.splitlines()[2] == f"| `cartpole` | 475 | {earned} | {earned} | {earned} | 96,000 | 152 (151 .. 152) |"
+
+
 @pytest.mark.parametrize("name", COMMITTED)
-def test_the_committed_runs_are_of_the_preset_as_it_is_now_and_have_five_seeds(name):
+def test_the_committed_runs_are_of_the_preset_as_it_is_now_and_have_several_seeds(name):
     rows = read_csv(PROOFS / f"{name}.csv")
     assert {row["settings"] for row in rows} == {settings_digest(preset(name).config)}, (
         f"the preset was changed after its runs: mzu presets {name} --check"
     )
-    assert len({row["seed"] for row in rows}) == 5
+    assert len({row["seed"] for row in rows}) == (5 if preset(name).compare else 3)
 
 
-def test_readme_shows_the_committed_runs():
+@pytest.mark.parametrize(("kind", "table_of"), [("preset", comparison_table), ("online", online_table)])
+def test_readme_shows_the_committed_runs(kind, table_of):
     assert set(COMMITTED) <= PRESETS.keys()
-    table = readme_table({name: read_csv(PROOFS / f"{name}.csv") for name in COMMITTED})
-    _, _, rest = README.read_text().partition("<!-- preset table -->\n")
-    assert rest.partition("<!-- end of preset table -->")[0].strip() == table
+    names = [name for name in PRESETS if name in COMMITTED and preset(name).compare == (kind == "preset")]
+    table = table_of({name: read_csv(PROOFS / f"{name}.csv") for name in names})
+    _, _, rest = README.read_text().partition(f"<!-- {kind} table -->\n")
+    assert rest.partition(f"<!-- end of {kind} table -->")[0].strip() == table
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["--check"], "--check is about one preset; say which"),
-        (["cartpole", "--check"], "cartpole compares nothing, so there is nothing to check"),
+        (["paper_atari", "--check"], "paper_atari promises nothing that could be checked here"),
         (["cartpole_offline", "--seeds", "3"], "--seeds goes with --check"),
         (["cartpole_offline", "--check", "--seeds", "0"], "--seeds is 0, but must be at least 1"),
     ],

@@ -8,6 +8,7 @@ import pytest
 from made_systems import KINDS, made_system, positions
 
 from mzu.explain import tables
+from mzu.explain.drawing import tree_svg
 from mzu.explain.explanation import explain_position
 from mzu.explain.prefix import tree_after
 from mzu.explain.text import explanation_text, tree_lines
@@ -178,3 +179,17 @@ def test_a_position_without_search_or_replay_says_so():
     assert section(text, "Search") == ["Nothing is searched: the stored actions are learned."]
     assert section(text, "Priority") == ["The replay does not hold this position."]
     assert "Change" not in headings(text)
+
+
+@pytest.mark.parametrize("setting", ["search.normaliser=siblings", "search.selection=gumbel"])
+def test_values_that_are_normalised_among_siblings_are_not_said_to_be_by_a_range_of_the_tree(setting):
+    explanation = explain_position(made_system("discrete", setting), 0, 3)
+    assert tables.bounds_words(explanation, explanation.simulations[-1]) == (
+        "values are normalised among the candidates of each node"
+    )
+
+
+def test_a_search_of_one_step_does_not_count_simulations():
+    explanation = explain_position(made_system("gaussian", "search.improvement=one_step"), 0, 3)
+    picture = tree_svg(explanation)
+    assert "without simulations" in picture and "0 of 0" not in picture
