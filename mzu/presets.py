@@ -38,10 +38,6 @@ ONLINE = (
     "learning.weight_decay=1e-5",
 )
 CONTINUOUS = ("search.num_sampled_actions=20",)  # Sampled MuZero
-# Twenty candidates of equal prior: where the untried count as the worst, the first that is tried gets all the visits.
-EXPLORING = ("search.unvisited_value=parent",)
-# Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
-FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
 # What holds over seeds and datasets (tutorials/steady_learning.md): values as plain numbers, every position drawn as
 # often as any other, and searches no deeper than the model is good for.
 STEADY = (
@@ -61,6 +57,24 @@ STEADY_SAMPLED = (
     "search.injected_prior=0.75",
     "search.stored_value=data",
 )
+# Online (tutorials/steady_learning.md, section 6): the same values, and advantages where all actions are candidates, too.
+STEADY_ONLINE = (
+    *STEADY,
+    "learning.unroll_steps=5",  # more than the two that are searched
+    "search.first_evaluations=true",
+    "search.improvement=advantage",
+    "search.advantage_temperature=0.5",
+    "search.advantage_clip=5",
+    "acting.games=32",
+    "acting.positions_per_step=32",
+)
+# Continuous actions want more learner steps rather than more play.
+STEADY_ONLINE_SAMPLED = (
+    *STEADY_ONLINE,
+    *STEADY_SAMPLED,
+    "acting.positions_per_step=16",
+    "learning.target_network_period=50",
+)
 # Convolutions on a CPU, searched without the compiled twin: less of everything.
 IMAGES = (
     "network.width=16",
@@ -74,7 +88,6 @@ IMAGES = (
 # The pole is balanced with less, the cart kept on its rail only with this.
 CARTPOLE = ("environment=CartPole-v1", "network.width=128", "search.num_simulations=50")
 CATCH = ("environment=catch", *IMAGES, "learning.training_steps=1000")
-SWINGUP = ("environment=dm_control:cartpole-swingup", *CONTINUOUS)
 
 # Any other environment: rewards and values of unknown size want a wider support.
 OTHER = ("network.value_support=60", "network.reward_support=30")  # values up to about 3,300, rewards up to about 900
@@ -143,25 +156,26 @@ PRESETS = {
     ),
     "cartpole": _online(
         475, "CartPole, playing and reanalysing",
-        *CARTPOLE, "learning.td_steps=10", "learning.training_steps=4000",
+        *CARTPOLE, "learning.td_steps=10", "learning.training_steps=3000",
         "evaluation.period=250", "evaluation.period_episodes=20",
         "acting.games=48", "acting.positions_per_step=48",
     ),
     "acrobot": _online(
-        -100, "Acrobot: swing the tip of two links up to the line",
-        "environment=Acrobot-v1", "learning.td_steps=10",
-        "reanalyse.highest_return=1", "reanalyse.highest_return_steps=5000",  # one in twenty random games gets there
+        -100, "Acrobot, every action held for three steps: swing the tip of two links up to the line",
+        "environment=Acrobot-v1?repeat=3", *STEADY_ONLINE, "search.discount=0.98", "learning.td_steps=10",
+        "learning.training_steps=4000", "evaluation.period=250", "evaluation.period_episodes=20",
     ),
     "catch": _online(1, "Catch: a falling ball, by its pictures", *CATCH),
     "pendulum": _online(
         -180, "Pendulum: swing up and hold, continuous actions",
-        "environment=Pendulum-v1", *CONTINUOUS, *EXPLORING, "network.value_support=30",  # values down to -530
-        *FAST_VALUES, "search.num_simulations=50", "search.discount=0.97", "learning.training_steps=4000",
+        "environment=Pendulum-v1", *STEADY_ONLINE_SAMPLED, "search.discount=0.97", "learning.training_steps=6000",
+        "evaluation.period_episodes=20",
+        "evaluation.max_policy_scale=0.3",  # the mean of two good ways may be neither
     ),
     "swingup": _online(
-        700, "DM Control's cartpole swing-up, playing and reanalysing",
-        *SWINGUP, *EXPLORING, *FAST_VALUES, "search.num_simulations=50", "search.discount=0.98",
-        "learning.training_steps=5000",
+        700, "DM Control's cartpole swing-up, every action held for four steps, playing and reanalysing",
+        "environment=dm_control:cartpole-swingup?repeat=4", *STEADY_ONLINE_SAMPLED, "search.discount=0.97",
+        "evaluation.episodes=50",
     ),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
@@ -198,7 +212,9 @@ def default_config(environment: str | None = None, data: str | None = None, data
     settings = [*CLASSROOM, *OTHER]
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
-        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else [*CONTINUOUS, *EXPLORING]
+        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else STEADY_ONLINE_SAMPLED
+    elif data is None and not spaces.is_image:
+        settings += STEADY_ONLINE
     if spaces.is_image:
         settings += IMAGES
     if environment is not None and environment.startswith("atari:"):

@@ -14,14 +14,16 @@ from mzu.presets import (
     CATCH,
     CLASSROOM,
     CONTINUOUS,
-    EXPLORING,
-    FAST_VALUES,
     ONLINE,
     STEADY,
     STEADY_SAMPLED,
-    SWINGUP,
 )
 
+SWINGUP = ("environment=dm_control:cartpole-swingup", *CONTINUOUS)
+# Twenty candidates of equal prior: where the untried count as the worst, the first that is tried gets all the visits.
+EXPLORING = ("search.unvisited_value=parent",)
+# Values travel ten steps whenever the target network is copied, which is every fifty learner steps.
+FAST_VALUES = ("learning.td_steps=10", "learning.target_network_period=50")
 KEPT = ("run.keep_checkpoints=1", "run.checkpoint_period=500")
 OFFLINE = (*CLASSROOM, *KEPT, "reanalyse.fraction=1")
 CONTROL = (
