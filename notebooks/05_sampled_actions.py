@@ -622,8 +622,8 @@ assert (parent.visits[0] > 0).sum() > 15, "with `parent` nearly all candidates s
 # collapsed to one action, and the return was 70 after 4,000 learner steps. With `parent` it was 222 and
 # rising after 3,000. All rewards there are between 0 and 1, so that values are positive. Where they are
 # negative the search does leave the first candidate, but not by much (exercise 4). Noise at the root, switched
-# off here, does not cure it (exercise 5). `lowest` is MuZero's rule and the default of `SearchConfig`; the online
-# presets with continuous actions set `parent` (`tutorials/deviations_and_choices.md`, number 34).
+# off here, does not cure it (exercise 5). `lowest` is MuZero's rule and the default of `SearchConfig`
+# (`tutorials/deviations_and_choices.md`, number 34).
 #
 # ## 7. Evaluate all candidates first
 #

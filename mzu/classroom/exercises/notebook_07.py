@@ -275,7 +275,7 @@ EXERCISES = (
         "07.6",
         "How far values see",
         steps_to_see,
-        examples=((0.997, 5, 100, 0.9), (0.99, 10, 100, 0.9), (0.97, 10, 50, 0.9), (0.9, 3, 10, 0.5)),
+        examples=((0.997, 5, 100, 0.9), (0.99, 10, 100, 0.9), (0.97, 5, 50, 0.9), (0.9, 3, 10, 0.5)),
         mistakes={
             "the first labels hold n rewards before any copy: subtract 1": (
                 lambda discount, n, period, share: period * math.ceil(math.log(1 - share) / math.log(discount) / n)
@@ -295,6 +295,6 @@ EXERCISES = (
             "log(1 - share) / log(discount) rewards; n (m + 1) of them after m copies.",
         ),
         because="15,300 steps in the paper's Atari, one and a half percent of a million; 2,200 with the notebook's "
-        "settings, more than its whole training; 350 in the preset pendulum.",
+        "settings, more than its whole training; 750 in the preset pendulum.",
     ),
 )
