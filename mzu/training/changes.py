@@ -101,10 +101,13 @@ def _spoken(changed: dict, name: str) -> str:
 
 def _recorded(folder: RunFolder) -> list[dict]:
     path = folder.path / "changes.json"
+    if not path.is_file():
+        return []
     try:
-        recorded = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    except ValueError as error:
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        if not all(len(change) == 2 for entry in recorded for change in entry["settings"].values()):
+            raise ValueError("a change has a value before and one after it")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); put it back from a copy, or remove it") from None
-    if recorded:
-        check_as_written(path)
+    check_as_written(path)
     return recorded

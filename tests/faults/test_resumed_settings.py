@@ -136,6 +136,16 @@ def test_other_changes_are_refused_and_nothing_is_changed(stopped, words, senten
     assert (stopped.path / "config.json").read_text() == before and not (stopped.path / "changes.json").exists()
 
 
+@pytest.mark.parametrize(
+    "text", ["", '{"a": 1}', "[1]", "[{}]", '[{"settings": 3}]', '[{"settings": {"seed": 1}}]', "3"]
+)
+def test_a_damaged_record_of_changes_is_named(text, tmp_path):
+    folder = RunFolder.create(tmp_path / "run", Config())
+    (folder.path / "changes.json").write_text(text)
+    with pytest.raises(ValueError, match=r"changes.json is damaged \(.*\); put it back from a copy, or remove it"):
+        check_unchanged(folder, Config(seed=1), learned_with=Config())
+
+
 def test_a_finished_run_is_only_given_more_steps(stopped, capsys):
     assert main(["train", "--resume", "--out", str(stopped.path)]) == 0
     assert main(["train", "--resume", "--out", str(stopped.path), "--set", "learning.learning_rate=1"]) == 2
