@@ -5,6 +5,7 @@ a flipped bit took out of its table of contents is missed.
 """
 
 import contextlib
+import errno
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 
+FULL = (errno.ENOSPC, errno.EDQUOT)  # the disk, or what a user may have of it
 _TEMPORARY = ".tmp"
 _SEAL = b"mzu: "
 
@@ -26,6 +28,10 @@ def written_whole(path: str | os.PathLike) -> Iterator[pathlib.Path]:
     so that renaming it is one step for the file system, and has its name, from which some writers take the format.
     """
     path = pathlib.Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is no ordinary file, and would be replaced by one; choose the name of a file")
+    if path.is_symlink():
+        path = path.resolve()  # the link stays, and what it leads to is written
     with named_errors(path), _written_whole(path) as temporary:
         yield temporary
 
@@ -40,7 +46,10 @@ def named_errors(path: pathlib.Path) -> Iterator[None]:
         number = int(of_hdf5.group(1)) if of_hdf5 else error.errno
         if number is None or not (error.filename is None or ".tmp" in str(error.filename)):
             raise
-        raise OSError(number, os.strerror(number), str(path)) from error
+        named = OSError(number, os.strerror(number), str(path))
+        if number in FULL:
+            named.add_note("make room there, or choose another place")
+        raise named from error
 
 
 @contextlib.contextmanager

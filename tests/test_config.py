@@ -7,7 +7,7 @@ import typing
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mzu.config import Config, LearningConfig, SearchConfig
@@ -121,6 +121,7 @@ def test_bad_json_is_refused_with_a_sentence(text, sentence):
     assert sentence in str(error.value)
 
 
+@settings(deadline=None)
 @given(st.floats(1e-9, 1e3), st.integers(1, 10**9))
 def test_numbers_survive_the_round_trip_exactly(rate, steps):
     config = Config(learning=LearningConfig(learning_rate=rate, training_steps=steps))

@@ -34,6 +34,26 @@ def test_a_file_reaches_the_disk_before_its_final_name_and_its_folder_after(tmp_
     assert (tmp_path / "file").read_text() == "new"
 
 
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path):
+    (tmp_path / "disk").mkdir()
+    link = tmp_path / "file"
+    link.symlink_to(tmp_path / "disk" / "there")
+    for text in ("first", "second"):
+        with written_whole(link) as temporary:
+            temporary.write_text(text)
+        assert link.is_symlink() and (tmp_path / "disk" / "there").read_text() == text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a system with named pipes")
+def test_what_is_no_file_is_never_replaced_by_one(tmp_path):
+    """As root, a file called /dev/null would take the place of the device."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match=f"{pipe} is no ordinary file, and would be"), written_whole(pipe) as temporary:
+        temporary.write_text("new")
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
 def test_a_process_killed_while_it_writes_leaves_the_old_file_whole(tmp_path):
     """A child replaces the file over and over, slowly; it is killed at a moment that it does not choose."""
     path = tmp_path / "file"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import mzu
 from mzu.extras import EXTRAS, missing_sentence
-from mzu.training.results import with_notes
+from mzu.training.results import error_words
 
 
 class Command(NamedTuple):
@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None, commands: list[Command] = COMMANDS) -> i
     except (ValueError, OSError) as error:
         if show_traceback or not str(error):
             raise
-        print(f"mzu: {sentence(error)}", file=sys.stderr)
+        print(f"mzu: {error_words(error)}", file=sys.stderr)
         return 2
     except MemoryError as error:
         if show_traceback:
@@ -105,10 +105,3 @@ def build_parser(argv: list[str], commands: list[Command] = COMMANDS) -> argpars
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
     return parser
-
-
-def sentence(error: ValueError | OSError) -> str:
-    """What went wrong in the words of the error, without Python's `[Errno 2]`."""
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return with_notes(f"{error.filename}: {error.strerror}", error)
-    return with_notes(str(error), error)

@@ -16,6 +16,8 @@ from mzu.installation import (
     system_outcomes,
 )
 
+MOST_SECONDS = 1_000_000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS", help="how long one check may take")
@@ -27,6 +29,8 @@ def run(
     requirements: Sequence[Requirement] | None = None,
 ) -> int:
     """Print the report line by line as it becomes known; 0 when all is well, 1 when something is missing."""
+    if not 0 < arguments.timeout <= MOST_SECONDS:
+        raise ValueError(f"--timeout is {arguments.timeout:g}, but must be greater than 0 and at most {MOST_SECONDS:,}")
     requirements = installed_requirements() if requirements is None else requirements
     due = [check for check in checks if check.is_due]
     outcomes = []

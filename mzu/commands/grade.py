@@ -7,6 +7,8 @@ from pathlib import Path
 from mzu.classroom.assignments import ASSIGNMENTS
 from mzu.classroom.question import HIDDEN_SEED
 
+MOST = 1_000_000  # seconds, or GiB: what a system still counts
+
 
 def add_arguments(parser) -> None:
     parser.add_argument("paths", nargs="+", type=Path, metavar="NOTEBOOK_OR_FOLDER",
@@ -57,6 +59,6 @@ def run(arguments) -> int:
 
 
 def _positive(value: float, name: str) -> float:
-    if value <= 0:
-        raise ValueError(f"{name} is {value:g}, but must be greater than 0")
+    if not 0 < value <= MOST:
+        raise ValueError(f"{name} is {value:g}, but must be greater than 0 and at most {MOST:,}")
     return value

@@ -5,6 +5,7 @@ from pathlib import Path
 from mzu.commands.trust import add_trust, trust_run
 from mzu.presets import DEFAULT
 from mzu.training.comparison import METHODS
+from mzu.training.interruption import end_despite_what_is_left
 from mzu.training.plan import plan_new
 from mzu.training.results import shown_path
 from mzu.training.run_folder import RunFolder
@@ -42,6 +43,7 @@ def run(arguments) -> int:
         result = run_plan(planned, is_new=not arguments.resume, jobs=arguments.jobs)
     except KeyboardInterrupt as interruption:
         print(str(interruption) or "Interrupted before anything was learned")
+        end_despite_what_is_left(130)
         return 130
     print(f"\n{result}\n")
     runs = list(result.runs.values()) if isinstance(result, Comparison) else [result]

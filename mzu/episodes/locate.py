@@ -63,6 +63,8 @@ def _recognise(path: Path) -> tuple[str, str, Path]:
     """(scheme, name, path) of a file or folder, by the names of the files."""
     if not path.exists():
         raise ValueError(f"{path} does not exist; a named dataset looks like rlu:cartpole_swingup, with {_ROOT}")
+    if not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path} is neither a file nor a folder, but a pipe or a device; write it to a file first")
     kind = _kind_of_folder(path) if path.is_dir() else _kind_of_file(path)
     if kind is None:
         what = "is no .npz and not named like a file of RL Unplugged (train-00000-of-00100, run_1-00000-of-00050)"

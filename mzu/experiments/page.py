@@ -59,7 +59,7 @@ def _cost_line(experiment: Experiment, rows: list[dict]) -> str:
 def write_results_page(page: Path, results: Path = RESULTS) -> list[str]:
     """Renews the sections and pictures of all experiments that have results -> their names."""
     if not page.is_file():
-        raise ValueError(f"{page} does not exist; run this at the top of a clone, or name the page with --page")
+        raise ValueError(f"{page} is no file; run this at the top of a clone, or name the page with --page")
     text, written = page.read_text(), []
     for name, experiment in EXPERIMENTS.items():
         file = results / f"{name}.csv"

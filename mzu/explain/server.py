@@ -14,13 +14,14 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from mzu.explain.explanation import explain_position
+from mzu.explain.explanation import Explanation, explain_position
 from mzu.explain.page import mistake_html, page_html
 from mzu.explain.system import System, open_system
 from mzu.training.run_folder import RunFolder
 
 ADDRESS, NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 OPEN_AT_ONCE = 4  # checkpoints; each has a replay of its own in memory
+KEPT = 16  # explanations, so that many who ask for one page, or go before they have it, cost one search
 WAITING = 256  # connections that may wait to be taken
 SILENCE = 30.0  # seconds after which a connection that asks nothing is closed
 CHOICES = {"episode": "0", "step": "0", "checkpoint": "latest", "compare": ""}
@@ -34,6 +35,7 @@ class Explainer:
         self.run = run
         self.choices = CHOICES | {name: str(value) for name, value in choices.items() if value is not None}
         self._open = functools.lru_cache(maxsize=OPEN_AT_ONCE)(functools.partial(open_system, run))
+        self._explain = functools.lru_cache(maxsize=KEPT)(self._explain_anew)
         self._one_at_a_time = threading.Lock()
 
     def page(self, query: str) -> tuple[int, str]:
@@ -54,8 +56,12 @@ class Explainer:
 
     def system(self, checkpoint: str) -> System:
         """The run at a checkpoint."""
+        return self._open(self._by_step(checkpoint))
+
+    def _by_step(self, checkpoint: str) -> str:
+        """The latest checkpoint by its step, since it is another one later."""
         steps = self.checkpoints()
-        return self._open(str(steps[-1]) if checkpoint == "latest" and steps else checkpoint)
+        return str(steps[-1]) if checkpoint == "latest" and steps else checkpoint
 
     def _explained(self, chosen: dict, walk: dict) -> str:
         unknown = sorted(chosen.keys() - CHOICES.keys())
@@ -64,10 +70,13 @@ class Explainer:
         episode, step = (_number(name, chosen[name]) for name in ("episode", "step"))
         system = self.system(chosen["checkpoint"])
         walk |= {"episodes": len(system.episodes)}
-        other = self.system(chosen["compare"]) if chosen["compare"] else None
-        explanation = explain_position(system, episode, step, other)
+        explanation = self._explain(*map(self._by_step, (chosen["checkpoint"], chosen["compare"])), episode, step)
         steps = explanation.position["episode_steps"]
         return page_html(explanation, walk | {"episode": episode, "step": step, "steps": steps})
+
+    def _explain_anew(self, checkpoint: str, compare: str, episode: int, step: int) -> Explanation:
+        other = self.system(compare) if compare else None
+        return explain_position(self.system(checkpoint), episode, step, other)
 
 
 def _number(name: str, text: str) -> int:

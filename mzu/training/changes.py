@@ -8,15 +8,24 @@ import json
 import time
 
 from mzu.config import Config
-from mzu.config_fields import named_fields, spelled
+from mzu.config_fields import differing_fields
 from mzu.training.run_folder import RunFolder
+from mzu.training.seals import check_as_written
 
 # What a checkpoint has learned keeps its meaning under another value of these.
 MAY_CHANGE = (
-    *("learning.training_steps", "learning.learning_rate", "learning.weight_decay", "learning.max_gradient_norm"),
+    *(
+        "learning.training_steps",
+        "learning.learning_rate",
+        "learning.weight_decay",
+        "learning.max_gradient_norm",
+    ),
     *("learning.jit_compile", "acting.max_episode_steps", "data", "data_root"),
 )
-NOT_LEARNED_FROM = ("evaluation.", "run.")  # sections that decide what is measured and kept: they may change freely
+NOT_LEARNED_FROM = (
+    "evaluation.",
+    "run.",
+)  # sections that decide what is measured and kept: they may change freely
 
 
 def change_settings(folders: list[RunFolder], assignments: list[str]) -> None:
@@ -33,7 +42,11 @@ def change_settings(folders: list[RunFolder], assignments: list[str]) -> None:
     for folder, changed in zip(folders, changes, strict=True):
         if not changed:
             continue
-        entry = {"when": time.strftime("%Y-%m-%d %H:%M:%S"), "after_step": _learned(folder), "settings": changed}
+        entry = {
+            "when": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "after_step": _learned(folder),
+            "settings": changed,
+        }
         with folder.locked():
             after = folder.config.override(*assignments)
             # The record first: after a crash between the two the run goes on as it was.
@@ -44,7 +57,7 @@ def change_settings(folders: list[RunFolder], assignments: list[str]) -> None:
 
 def _checked_change(folder: RunFolder, after: Config) -> dict[str, tuple[str, str]]:
     """What changes in a run; nothing where it has ended and gets no more steps."""
-    changed = _differing(folder.config, after)
+    changed = differing_fields(folder.config, after)
     refused = [name for name in changed if name not in MAY_CHANGE and not name.startswith(NOT_LEARNED_FROM)]
     if refused:
         raise ValueError(
@@ -59,7 +72,7 @@ def _checked_change(folder: RunFolder, after: Config) -> dict[str, tuple[str, st
 
 def check_unchanged(folder: RunFolder, config: Config, learned_with: Config) -> None:
     """A sentence where a run is to go on under settings other than those it has learned with, unrecorded."""
-    changed = _differing(learned_with, config)
+    changed = differing_fields(learned_with, config)
     recorded = {name: after for entry in _recorded(folder) for name, (_, after) in entry["settings"].items()}
     unknown = [
         name
@@ -77,12 +90,6 @@ def check_unchanged(folder: RunFolder, config: Config, learned_with: Config) -> 
     )
 
 
-def _differing(before: Config, after: Config) -> dict[str, tuple[str, str]]:
-    """{name: (before, after)} of the settings that differ, as they are typed."""
-    pairs = zip(named_fields(before), named_fields(after), strict=True)
-    return {name: (spelled(old), spelled(new)) for (name, old), (_, new) in pairs if old != new}
-
-
 def _learned(folder: RunFolder) -> int:
     return (folder.checkpoints() or [0])[-1]
 
@@ -94,7 +101,13 @@ def _spoken(changed: dict, name: str) -> str:
 
 def _recorded(folder: RunFolder) -> list[dict]:
     path = folder.path / "changes.json"
+    if not path.is_file():
+        return []
     try:
-        return json.loads(path.read_text()) if path.is_file() else []
-    except ValueError as error:
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        if not all(len(change) == 2 for entry in recorded for change in entry["settings"].values()):
+            raise ValueError("a change has a value before and one after it")
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); put it back from a copy, or remove it") from None
+    check_as_written(path)
+    return recorded

@@ -1,12 +1,16 @@
 """What ends a run in good order: Ctrl-C, and the signals of a scheduler, a shutdown or a closed terminal."""
 
+import concurrent.futures
 import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 
 # Windows has no SIGHUP.
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_left: list[concurrent.futures.Future] = []
 
 
 @contextlib.contextmanager
@@ -28,3 +32,16 @@ def on_interruption(handler: Callable[[str], None]) -> Iterator[None]:
 def interrupt(name: str) -> None:
     """A handler that ends what is being done at once, as Ctrl-C does by itself."""
     raise KeyboardInterrupt(name)
+
+
+def leave_behind(work: concurrent.futures.Future) -> None:
+    """Notes that nobody waits any longer for what another thread does, in a world that does not answer."""
+    _left.append(work)
+
+
+def end_despite_what_is_left(status: int) -> None:
+    """Ends the process where such work still goes on: at its own end Python would wait for that thread for ever."""
+    if not all(work.done() for work in _left):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)

@@ -15,7 +15,7 @@ from mzu.learning.learner import Diverged
 from mzu.nested_arrays import inside, under
 from mzu.training.changes import check_unchanged
 from mzu.training.interruption import on_interruption
-from mzu.training.results import shown_path
+from mzu.training.results import error_words, shown_path
 from mzu.training.run_folder import Damaged, RunFolder
 from mzu.training.tensorboard import open_tensorboard
 
@@ -143,7 +143,8 @@ class Recorder:
         try:
             self._save()
         except Exception as second:
-            error.add_note(f"no checkpoint could be saved ({second}){self._way_back()}")
+            reason = "" if str(second) == str(error) else f" ({error_words(second)})"
+            error.add_note(f"no checkpoint could be saved{reason}{self._way_back()}")
         else:
             error.add_note(f"a checkpoint after learner step {self.trainer.steps} is saved{self._way_back()}")
 

@@ -85,6 +85,13 @@ def cut_off_words(which: str, max_steps: int) -> str:
     return f"{which} had not ended after {max_steps} steps and were cut off there (acting.max_episode_steps)"
 
 
+def error_words(error: BaseException) -> str:
+    """What went wrong in the words of the error, without Python's `[Errno 2]`, and its notes."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return with_notes(f"{error.filename}: {error.strerror}", error)
+    return with_notes(str(error), error)
+
+
 def with_notes(text: str, error: BaseException) -> str:
     """What is said about an error, and the notes that were added to it on its way: what can be gone on from."""
     return "; ".join([text, *getattr(error, "__notes__", [])])

@@ -6,6 +6,7 @@
     versions.json     versions of Python and of the libraries, the processor, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took
+    seals.json        lengths and checksums of these texts, by which a changed digit is noticed (seals.py)
     curve.png         the learning curve; beside the runs where several are compared, like result.csv, the table
     checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
     best/             the network with the highest evaluation so far, and which one that was
@@ -17,8 +18,6 @@ Files appear whole or not at all (`mzu/files.py`); the two logs grow line by lin
 """
 
 import contextlib
-import csv
-import io
 import json
 import shutil
 import zipfile
@@ -29,16 +28,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mzu.config import Config
+from mzu.config_fields import differing_fields
 from mzu.environments.make import refuse_unknown_module
-from mzu.files import check_seal, named_errors, remove_leftovers, remove_whole, seal, written_whole
+from mzu.files import check_seal, remove_leftovers, remove_whole, seal, written_whole
 from mzu.training.made_with import difference_words, made_with
-from mzu.training.results import COLUMNS
+from mzu.training.results import COLUMNS, shown_path
 from mzu.training.run_lock import locked
+from mzu.training.run_log import append_row, keep_rows, read_rows
+from mzu.training.seals import check_as_written, is_sealed, seal_here, write_sealed
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
     from mzu.networks.network import Network
 
 FORMAT = "mzu run 2"
+LOGS = ("log.csv", "timing.csv")
 
 
 class Damaged(ValueError):
@@ -58,8 +61,8 @@ class RunFolder:
         refuse_taken(path)
         folder = cls(path)
         folder.path.mkdir(parents=True, exist_ok=True)
-        folder._write("config.json", config.to_json() + "\n")
-        folder._write("versions.json", json.dumps(made_with(), indent=2) + "\n")
+        folder.save_text("config.json", config.to_json() + "\n")
+        folder.save_text("versions.json", json.dumps(made_with(), indent=2) + "\n")
         return folder
 
     @classmethod
@@ -82,9 +85,13 @@ class RunFolder:
     def config(self) -> Config:
         path = self.path / "config.json"
         try:
-            return Config.from_json(path.read_text(encoding="utf-8"))
+            config = Config.from_json(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+        if not is_sealed(path):
+            way = f"; `mzu train --resume --out {shown_path(self.path)} --set NAME=VALUE` changes and records a setting"
+            check_as_written(path, self._changed_settings(config), way)
+        return config
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -95,7 +102,11 @@ class RunFolder:
         with locked(self.path):
             self._is_locked = True
             try:
-                for folder in (self.path, self.path / "checkpoints", self.path / "best"):
+                for folder in (
+                    self.path,
+                    self.path / "checkpoints",
+                    self.path / "best",
+                ):
                     remove_leftovers(folder)
                 yield
             finally:
@@ -106,50 +117,25 @@ class RunFolder:
         return difference_words(versions, made_with()) if (versions := self._read("versions.json")) else ""
 
     def log(self, row: dict, name: str = "log.csv") -> None:
-        """Appends a row. The first one decides the columns, also where an older version has begun the file."""
-        path = self.path / name
-        text = io.StringIO()
-        columns = list(row)
-        if path.exists():
-            with named_errors(path), path.open(newline="", encoding="utf-8") as file:
-                columns = next(csv.reader(file), columns)
-        writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
-        if not path.exists():
-            writer.writeheader()
-        writer.writerow(row)
-        with named_errors(path), path.open("a") as file:
-            file.write(text.getvalue())
+        """Appends a row to a log."""
+        append_row(self.path / name, row)
 
     def read_log(self, name: str = "log.csv") -> list[dict[str, float]]:
-        """The rows as numbers; empty cells are NaN."""
-        path = self.path / name
-        if not path.exists():
-            return []
-        try:
-            with path.open(newline="", encoding="utf-8") as file:
-                # A kill in the middle of a write can leave half a line at the end, which has too few cells.
-                rows = [row for row in csv.DictReader(file) if None not in row.values()]
-            return [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
-        except (ValueError, TypeError, csv.Error) as error:
-            raise ValueError(
-                f"{path} is not a log of mzu ({error}); move it away to look at the run without it"
-            ) from None
+        """The rows of a log as numbers; empty cells are NaN."""
+        return read_rows(self.path / name)
 
     def forget_after(self, step: int) -> None:
         """Takes out the rows behind a step: what a killed run wrote after its last checkpoint happens again."""
-        for name in ("log.csv", "timing.csv"):
-            path = self.path / name
-            if path.exists():
-                # A kill in the middle of a write can leave half a line at the end, even half a header.
-                lines = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-                kept = [line for line in lines[1:] if int(line.split(",")[0]) <= step]
-                if kept:
-                    self._write(name, "".join([lines[0], *kept]))
-                else:
-                    path.unlink()
+        for name in LOGS:
+            keep_rows(self.path / name, step)
 
     def save_checkpoint(
-        self, step: int, state: dict[str, np.ndarray], network: "Network", keep: int, scale: float | None = None
+        self,
+        step: int,
+        state: dict[str, np.ndarray],
+        network: "Network",
+        keep: int,
+        scale: float | None = None,
     ) -> None:
         """Writes the state, the network and its scale, then removes the oldest checkpoints beyond `keep`."""
         from mzu.networks.saving import save_network
@@ -164,14 +150,16 @@ class RunFolder:
                 seal(archive)
             save_network(network, temporary / "network.keras")
             if scale is not None:
-                (temporary / "scale.json").write_text(json.dumps(scale) + "\n")
+                write_sealed(temporary / "scale.json", json.dumps(scale) + "\n")
+        seal_here(*(self.path / name for name in LOGS))
         for old in self.checkpoints()[:-keep]:
             remove_whole(self._checkpoint(old))
 
     def checkpoints(self) -> list[int]:
         """The learner steps of all complete checkpoints, in order."""
         folder = self.path / "checkpoints"
-        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
+        names = [path.name for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+        return sorted(int(name) for name in names if name == f"{int(name):08d}")  # not a copy that somebody made
 
     def load_checkpoint(self, step: int) -> dict[str, np.ndarray]:
         """The state that `save_checkpoint` wrote."""
@@ -203,8 +191,8 @@ class RunFolder:
         # The network first: after a crash between the two the note names an older, lower mean, which is beaten again.
         save_network(network, self.path / "best" / "network.keras")
         if scale is not None:
-            self._write("best/scale.json", json.dumps(scale) + "\n")
-        self._write("best/best.json", json.dumps({"step": step, "mean": mean}) + "\n")
+            self.save_text("best/scale.json", json.dumps(scale) + "\n")
+        self.save_text("best/best.json", json.dumps({"step": step, "mean": mean}) + "\n")
 
     def best(self) -> dict:
         """{"step": ..., "mean": ...} of the best network, empty where none was evaluated."""
@@ -222,9 +210,11 @@ class RunFolder:
         if not path.is_file():
             return None
         try:
-            return float(json.loads(path.read_text(encoding="utf-8")))
+            scale = float(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
             raise ValueError(f"{path} must hold one number; go back to an earlier checkpoint") from None
+        check_as_written(path)
+        return scale
 
     def network_file(self, which: str = "latest") -> Path:
         """The file of that network."""
@@ -247,12 +237,12 @@ class RunFolder:
         return self.path / name
 
     def save_text(self, name: str, text: str) -> Path:
-        """A file of text beside the log, for instance what a process said before it crashed."""
-        self._write(name, text)
+        """A file of text beside the log, with its seal."""
+        write_sealed(self.path / name, text)
         return self.path / name
 
     def save_result(self, result: dict) -> None:
-        self._write("result.json", json.dumps(result, indent=2) + "\n")
+        self.save_text("result.json", json.dumps(result, indent=2) + "\n")
 
     def reopen(self) -> None:
         """A finished run is to go on: its final evaluation is kept under another name."""
@@ -286,11 +276,19 @@ class RunFolder:
             raise ValueError(
                 f"{path} is not what mzu writes: it must be an object with {', '.join(needed)}; move it away"
             )
+        check_as_written(path)
         return content
 
-    def _write(self, name: str, text: str) -> None:
-        with written_whole(self.path / name) as temporary:
-            temporary.write_text(text)
+    def _changed_settings(self, config: Config) -> str:
+        """What the latest checkpoint has learned with and this config says otherwise, as part of a sentence."""
+        with contextlib.suppress(Exception):
+            with np.load(self._checkpoint(self.checkpoints()[-1]) / "state.npz") as archive:
+                before = Config.from_json(str(archive["config"]))
+            changed = differing_fields(before, config)
+            return ": " * bool(changed) + ", ".join(
+                f"{name} was {a} and is now {b}" for name, (a, b) in changed.items()
+            )
+        return ""
 
 
 def _is_row(row) -> bool:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from mzu.files import named_errors
+
 LOCK = "run.lock"
 _SECONDS_TO_WRITE = 10.0  # an empty lock is being written; one that stays empty was left by a kill in between
 
@@ -37,7 +39,7 @@ def locked(folder: Path) -> Iterator[None]:
 def _take(path: Path, text: str) -> None:
     for _ in range(2):
         try:
-            with path.open("x") as file, _removed_unless_written(path):
+            with named_errors(path), path.open("x") as file, _removed_unless_written(path):
                 file.write(text)
                 file.flush()
             return

@@ -15,7 +15,7 @@ import time
 import traceback
 
 from mzu.training.interruption import interrupt, on_interruption
-from mzu.training.results import with_notes
+from mzu.training.results import error_words, with_notes
 
 FINISHED, INTERRUPTED = "finished", "interrupted"
 SECONDS_BETWEEN_FIGURES = 0.2
@@ -31,7 +31,7 @@ def main(path: str, name: str) -> int:
     except KeyboardInterrupt:
         ended = INTERRUPTED
     except (ValueError, OSError) as error:
-        ended = with_notes(str(error), error)
+        ended = error_words(error)
     except Exception as error:
         traceback.print_exc()
         ended = with_notes(f"{type(error).__name__}: {error}", error)

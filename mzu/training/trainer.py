@@ -28,10 +28,12 @@ from mzu.reanalyse.buffers import new_sources
 from mzu.replay.replay import Batch, new_replay
 from mzu.training.head_range import HeadRange
 from mzu.training.inputs import RunInputs, load_inputs
+from mzu.training.interruption import leave_behind
 from mzu.training.recorder import Recorder
 from mzu.training.run_folder import RunFolder
 
 RECENT_EPISODES = 20  # fresh episodes whose mean return is reported
+PATIENCE = 5.0  # seconds that are waited for games which are still being played when a run is ended at once
 LOOKED_AT = 100  # stored episodes whose rewards are compared with what the heads can express, at the start
 
 
@@ -80,6 +82,7 @@ class Trainer:
         self._owed = 0.0  # positions that are still to be searched before the next batch
         self._next: tuple[Batch, Targets] | None = None  # what the next step learns from
         self._new_weights: NetworkWeights | None = None
+        self._following: concurrent.futures.Future | None = None  # the games that go on beside the learner's step
         self._other_core = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="mzu-play")
 
     @property
@@ -138,6 +141,7 @@ class Trainer:
             self._next = self._prepare()
         batch, targets = self._next
         following = self._other_core.submit(self._play_and_prepare, temperature_at(self.config, self.steps))
+        self._following = following
         start = time.perf_counter()
         try:
             metrics, priorities = self.learner.step(batch, targets)
@@ -219,7 +223,13 @@ class Trainer:
         return ""
 
     def close(self) -> None:
-        """Frees the environments and the helping thread."""
+        """Frees the environments and the helping thread; after a second Ctrl-C it may hang in a world's step."""
+        if self._following is not None:
+            concurrent.futures.wait([self._following], PATIENCE)
+            if not self._following.done():
+                self._other_core.shutdown(wait=False)
+                leave_behind(self._following)
+                return
         self._other_core.shutdown()
         for environment in self.player.environments or []:
             environment.close()

@@ -2,8 +2,10 @@
 
     python tests/faults/lives.py kills KIND FOLDER COUNT     kill -9 at COUNT moments; prints what was found as JSON
     python tests/faults/lives.py sizes KIND FOLDER COUNT     COUNT limits of the size of a file, as a full disk
+    python tests/faults/lives.py disks KIND FOLDER COUNT     COUNT small disks that are full
 
 KIND is one of KINDS. A whole run stands beside the one that dies: in the end both must have learned the same.
+`disks` is started behind `unshare --map-root-user --mount`, and mounts what it and its children alone see.
 Only processes that this one has started are killed, and limits are those of such a process.
 """
 
@@ -15,6 +17,7 @@ import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import traceback
@@ -164,7 +167,47 @@ def sizes(kind: str, folder: Path, count: int) -> dict:
     return found
 
 
+OUTSIDE = ["0", "0", "4294967295"]  # all users, as a process sees them that is in no namespace of its own
+
+
+def mount(disk: Path, option: str) -> None:
+    assert Path("/proc/self/uid_map").read_text().split() != OUTSIDE, "start it behind unshare"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", option, "tmpfs", disk], check=True)
+
+
+def used(disk: Path) -> int:
+    about = os.statvfs(disk)
+    return (about.f_blocks - about.f_bfree) * about.f_frsize
+
+
+def disks(kind: str, folder: Path, count: int) -> dict:
+    """Goes on from a checkpoint on a disk with room for nothing to one more checkpoint; then on a large one."""
+    whole = whole_run(kind, folder)
+    begun = RunFolder.create(folder / "begun", whole.config)
+    assert end(begin(begun.path, last_step=20)) == 2
+    checkpoint = sum(file.stat().st_size for file in (begun.path / "checkpoints").glob("*/*")) / 2
+    disk = folder / "disk"
+    disk.mkdir()
+    found = {"sizes": count, "refused": 0, "half files": [], "different": []}
+    for number in range(count):
+        mount(disk, "size=1g")
+        run = disk / "run"
+        shutil.copytree(begun.path, run)
+        mount(disk, f"remount,size={used(disk) + int(checkpoint * number / count)}")
+        status = end(begin(run))
+        assert status in (0, 1), status
+        found["refused"] += status
+        found["half files"] += leftovers(run)
+        assert end(in_a_process_of_its_own(functools.partial(read_all, RunFolder(run)))) == 0
+        mount(disk, "remount,size=1g")
+        assert end(begin(run)) == 0
+        if not same(run, whole.path):
+            found["different"].append(number)
+        subprocess.run(["umount", disk], check=True)
+    return found
+
+
 if __name__ == "__main__":
     task, kind, folder, count = sys.argv[1:]
-    found = {"kills": kills, "sizes": sizes}[task](kind, Path(folder), int(count))
+    found = {"kills": kills, "sizes": sizes, "disks": disks}[task](kind, Path(folder), int(count))
     print(json.dumps(found))

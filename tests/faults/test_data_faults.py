@@ -210,3 +210,12 @@ def test_the_verdict_names_what_was_not_checked():
     assert "Nothing that was checked speaks against training on this. Not checked: whether rewards stand at" in text
     text = " ".join(report_text(mzu.check("embedded:cartpole", "CartPole-v1")).split())
     assert text.endswith("Nothing speaks against training on this.")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a system with named pipes")
+def test_a_pipe_is_no_empty_dataset(tmp_path):
+    os.mkfifo(tmp_path / "data.npz")
+    with pytest.raises(
+        ValueError, match=r"data.npz is neither a file nor a folder, but a pipe or a device; write it to"
+    ):
+        load_episodes(tmp_path / "data.npz")

@@ -132,7 +132,7 @@ def test_an_error_while_the_disk_is_full_is_still_the_one_that_is_raised(tmp_pat
     Crashing.error, Crashing.steps = KeyError("lost"), 60
     with pytest.raises(ValueError, match="KeyError: 'lost'") as error:
         train(Config().override(*SETTINGS), tmp_path / "run")
-    assert "no checkpoint could be saved ([Errno 28] No space left on device" in error.value.__notes__[0]
+    assert "no checkpoint could be saved (state.npz: No space left on device" in error.value.__notes__[0]
 
 
 def break_weights(monkeypatch, in_step):

@@ -11,6 +11,7 @@ from mzu.config import Config
 from mzu.config_fields import named_fields
 from mzu.training.changes import MAY_CHANGE, check_unchanged
 from mzu.training.run_folder import RunFolder
+from mzu.training.seals import SEALS
 
 # A search at every step, fresh games, and nothing evaluated: a second of training.
 SETTINGS = (*TINY, "environment=identity", "reanalyse.fraction=0.5", "learning.training_steps=6", "evaluation.period=0")
@@ -77,13 +78,20 @@ def test_what_is_measured_and_kept_may_change_freely(tmp_path):
 
 
 def test_a_config_edited_by_hand_is_refused(stopped, capsys):
-    edited = stopped.config.override("search.num_simulations=5")
-    (stopped.path / "config.json").write_text(edited.to_json())
+    original = stopped.config
+    (stopped.path / "config.json").write_text(original.override("search.num_simulations=5").to_json())
+    for command in (["train", "--resume", "--out", str(stopped.path)], ["evaluate", str(stopped.path)]):
+        assert main(command) == 2
+        said = capsys.readouterr().err
+        assert "config.json is not as mzu wrote it: search.num_simulations was 4 and is now 5; put it back" in said
+        assert "NAME=VALUE` changes and records a setting" in said and said.count("\n") == 1
+    # Who removes the seals takes the file as it is, but what was learned with other settings does not go on.
+    (stopped.path / SEALS).unlink()
     assert main(["train", "--resume", "--out", str(stopped.path)]) == 2
     said = capsys.readouterr().err
     assert "search.num_simulations was 4 and is now 5 in the config.json" in said
     assert "put that back, or train anew with another --out" in said and said.count("\n") == 1
-    edited = stopped.config.override("search.num_simulations=4", "learning.learning_rate=0.5")
+    edited = original.override("learning.learning_rate=0.5")
     (stopped.path / "config.json").write_text(edited.to_json())
     assert main(["train", "--resume", "--out", str(stopped.path)]) == 2
     assert "change it by --resume --set learning.learning_rate=0.5, which records it" in capsys.readouterr().err
@@ -126,6 +134,16 @@ def test_other_changes_are_refused_and_nothing_is_changed(stopped, words, senten
     said = capsys.readouterr().err
     assert re.search(sentence, said), said
     assert (stopped.path / "config.json").read_text() == before and not (stopped.path / "changes.json").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", '{"a": 1}', "[1]", "[{}]", '[{"settings": 3}]', '[{"settings": {"seed": 1}}]', "3"]
+)
+def test_a_damaged_record_of_changes_is_named(text, tmp_path):
+    folder = RunFolder.create(tmp_path / "run", Config())
+    (folder.path / "changes.json").write_text(text)
+    with pytest.raises(ValueError, match=r"changes.json is damaged \(.*\); put it back from a copy, or remove it"):
+        check_unchanged(folder, Config(seed=1), learned_with=Config())
 
 
 def test_a_finished_run_is_only_given_more_steps(stopped, capsys):

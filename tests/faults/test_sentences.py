@@ -109,6 +109,7 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
         with pytest.raises(OSError, match="No space left on device") as caught, written_whole(tmp_path / "a.npz"):
             raise error
         assert caught.value.filename == str(tmp_path / "a.npz") and list(tmp_path.iterdir()) == []
+        assert caught.value.__notes__ == ["make room there, or choose another place"]
     with pytest.raises(PermissionError) as caught, written_whole(tmp_path / "a.npz"):
         raise PermissionError(errno.EACCES, "Permission denied", "source.npz")
     assert caught.value.filename == "source.npz"

@@ -104,6 +104,48 @@ def test_a_signal_to_a_comparison_reaches_its_runs_and_none_is_left(tmp_path):
     assert said.endswith("Interrupted; go on with `mzu train --resume --out out`\n")
 
 
+HANGING = """
+import itertools, os, sys, threading
+import gymnasium
+from mzu.commands.cli import main
+count = itertools.count()
+class Hanging(gymnasium.Env):
+    observation_space, action_space = gymnasium.spaces.Box(0, 1, (2,)), gymnasium.spaces.Discrete(2)
+    def reset(self, seed=None, options=None):
+        return self.observation_space.sample(), {}
+    def step(self, action):
+        if os.path.exists("run/checkpoints") and next(count) == 50:
+            open("hangs", "w").close()
+            threading.Event().wait()
+        return self.observation_space.sample(), 0.0, False, False, {}
+gymnasium.register("Hanging-v0", Hanging)
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_second_signal_ends_a_run_whose_world_hangs_in_a_step(tmp_path):
+    """The first one would wait for the step, and for ever."""
+    settings = words([*LONG, "reanalyse.fraction=0", "run.checkpoint_period=1", "acting.max_episode_steps=9"])
+    command = [sys.executable, "-c", HANGING, "train", "--env", "Hanging-v0", *settings, "--out", "run"]
+    with open(tmp_path / "said", "w") as said:
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=said, stderr=said, env=environment, preexec_fn=listen
+        )  # fmt: skip
+    try:
+        wait_until((tmp_path / "hangs").exists)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(timeout=60)
+    finally:
+        process.kill()
+    said, folder = (tmp_path / "said").read_text(), RunFolder(tmp_path / "run")
+    assert status == 130 and said.endswith("Interrupted; go on with `mzu train --resume --out run`\n"), said
+    assert "Traceback" not in said and folder.checkpoints() and not (folder.path / LOCK).exists()
+
+
 HANDLERS = """
 import os, signal
 from mzu.training.interruption import on_interruption

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -123,6 +123,7 @@ def as_node(root: Root) -> Node:
     return Node(0, None, root.raw_value[0], root.raw_value[0], edges)
 
 
+@settings(deadline=None)
 @given(roots(), st.sampled_from(OPERATORS), st.sampled_from([None, 0.0, 0.7]))
 def test_an_operator_equals_its_plain_twin(root, operator, scale):
     exists = root.prior[0] > 0
@@ -138,6 +139,7 @@ def test_an_operator_equals_its_plain_twin(root, operator, scale):
     assert_allclose(policy.sum(), 1)
 
 
+@settings(deadline=None)
 @given(roots(), st.floats(-100, 100))
 def test_no_operator_cares_where_zero_is(root, shift):
     """All values of a root are moved together."""

@@ -1,0 +1,85 @@
+"""A text that mzu wrote is known again; another one beside its seal is not taken for it."""
+
+import json
+
+import pytest
+
+from mzu.training.seals import SEALS, check_as_written, is_sealed, seal_here, unseal, write_sealed
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "result.json"
+    write_sealed(path, '{"mean": 123.4}\n')
+    return path
+
+
+def test_a_changed_digit_is_noticed_and_putting_it_back_helps(text):
+    assert is_sealed(text)
+    text.write_text('{"mean": 193.4}\n')
+    with pytest.raises(ValueError, match=r"result.json is not as mzu wrote it; put it back, or remove .*seals.json to"):
+        check_as_written(text)
+    text.write_text('{"mean": 123.4}\n')
+    check_as_written(text)
+
+
+@pytest.mark.parametrize("changed", ["", '{"mean": 123.', '{"mean": 123.4 }\n', '\n{"mean": 123.4}\n'])
+def test_every_change_is_noticed_but_for_what_is_added_behind(text, changed):
+    text.write_text(changed)
+    assert not is_sealed(text)
+
+
+def test_without_its_seal_a_text_is_taken_as_it_is(text):
+    text.write_text("other")
+    (text.parent / SEALS).unlink()
+    assert is_sealed(text)
+
+
+def test_a_log_may_grow_behind_its_seal(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("step\n1\n2\n")
+    seal_here(log, tmp_path / "not_there.csv")
+    log.write_text("step\n1\n2\n3\n")
+    assert is_sealed(log)
+    log.write_text("step\n1\n7\n3\n")
+    assert not is_sealed(log)
+    unseal(log)
+    assert is_sealed(log) and json.loads((tmp_path / SEALS).read_text()) == {}
+
+
+def test_a_crash_between_a_seal_and_its_text_leaves_the_text_before_sealed(text, monkeypatch):
+    real, written = "mzu.training.seals.written_whole", []
+
+    def crash(path):
+        written.append(path.name)
+        if path == text:
+            raise KeyboardInterrupt
+        return whole(path)
+
+    from mzu.files import written_whole as whole
+
+    monkeypatch.setattr(real, crash)
+    with pytest.raises(KeyboardInterrupt):
+        write_sealed(text, '{"mean": 200}\n')
+    assert written == [SEALS, "result.json"]
+    assert text.read_text() == '{"mean": 123.4}\n' and is_sealed(text)
+    monkeypatch.setattr(real, whole)
+    write_sealed(text, '{"mean": 300}\n')
+    assert is_sealed(text)
+
+
+def test_texts_of_one_folder_keep_their_own_seals(text):
+    other = text.with_name("config.json")
+    write_sealed(other, "{}\n")
+    assert is_sealed(text) and is_sealed(other)
+    other.write_text("{ }\n")
+    assert is_sealed(text) and not is_sealed(other)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", '{"result.json": "x"}', '{"result.json": [3]}', '{"a": ["x"]}', "\xff", "[" * 100_000]
+)
+def test_damaged_seals_are_named(text, content):
+    (text.parent / SEALS).write_text(content, encoding="latin-1")
+    with pytest.raises(ValueError, match=r"seals.json is damaged; put it back from a copy, or remove it"):
+        check_as_written(text)
