@@ -43,14 +43,7 @@ def note_change(changes: dict, cls, names: list[str], value: Any, path: str, par
             inside = ", ".join(f"{here}.{f.name}" for f in dataclasses.fields(hints[name]))
             raise ValueError(f"'{here}' is a section, not a field; its fields are {inside}")
         for key, one in inner.items():
-            note_change(
-                changes.setdefault(name, {}),
-                hints[name],
-                str(key).split("."),
-                one,
-                here + ".",
-                parse,
-            )
+            note_change(changes.setdefault(name, {}), hints[name], str(key).split("."), one, here + ".", parse)
     elif rest:
         raise ValueError(f"'{here}' is a field, so '{here}.{'.'.join(rest)}' does not exist")
     else:
@@ -172,12 +165,7 @@ def _describe(hint) -> str:
         return " or ".join(repr(option) for option in typing.get_args(hint))
     if typing.get_origin(hint) is tuple:
         return "a list of numbers such as 1.0,0.5"
-    return {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        types.NoneType: "none",
-    }.get(hint, "text")
+    return {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}.get(hint, "text")
 
 
 def _section_name(section) -> str:

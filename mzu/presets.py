@@ -57,7 +57,7 @@ STEADY_SAMPLED = (
     "search.injected_prior=0.75",
     "search.stored_value=data",
 )
-# Online (tutorials/steady_learning.md, section 6): the same values, and advantages where all actions are candidates, too.
+# Online (tutorials/steady_learning.md, section 6): the same values, and advantages in enumerated actions, too.
 STEADY_ONLINE = (
     *STEADY,
     "learning.unroll_steps=5",  # more than the two that are searched

@@ -14,12 +14,7 @@ from mzu.training.seals import check_as_written
 
 # What a checkpoint has learned keeps its meaning under another value of these.
 MAY_CHANGE = (
-    *(
-        "learning.training_steps",
-        "learning.learning_rate",
-        "learning.weight_decay",
-        "learning.max_gradient_norm",
-    ),
+    *("learning.training_steps", "learning.learning_rate", "learning.weight_decay", "learning.max_gradient_norm"),
     *("learning.jit_compile", "acting.max_episode_steps", "data", "data_root"),
 )
 NOT_LEARNED_FROM = (
@@ -42,11 +37,7 @@ def change_settings(folders: list[RunFolder], assignments: list[str]) -> None:
     for folder, changed in zip(folders, changes, strict=True):
         if not changed:
             continue
-        entry = {
-            "when": time.strftime("%Y-%m-%d %H:%M:%S"),
-            "after_step": _learned(folder),
-            "settings": changed,
-        }
+        entry = {"when": time.strftime("%Y-%m-%d %H:%M:%S"), "after_step": _learned(folder), "settings": changed}
         with folder.locked():
             after = folder.config.override(*assignments)
             # The record first: after a crash between the two the run goes on as it was.

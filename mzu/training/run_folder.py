@@ -102,11 +102,7 @@ class RunFolder:
         with locked(self.path):
             self._is_locked = True
             try:
-                for folder in (
-                    self.path,
-                    self.path / "checkpoints",
-                    self.path / "best",
-                ):
+                for folder in (self.path, self.path / "checkpoints", self.path / "best"):
                     remove_leftovers(folder)
                 yield
             finally:
