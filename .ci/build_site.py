@@ -39,8 +39,10 @@ NAVIGATION = {
     "Teaching": [
         "tutorials/teaching.md", "tutorials/assignments/README.md", "tutorials/assignments/[0-9]*.ipynb",
         "tutorials/assignments/final_project.md", "tutorials/teaching/**/*.md",
+        "tutorials/exam*.md",
     ],
 }  # fmt: skip
+LEFT_OUT = ("tutorials/assignments/solutions/",)  # given out by the teacher, if at all
 FRONT = "README.md"
 TITLES = {"notebooks/README.md": "The course", "tutorials/assignments/README.md": "Assignments"}
 CONFIG = {
