@@ -52,12 +52,12 @@ def test_mujoco_4_is_excluded():
 def test_the_extras_are_the_documented_ones():
     assert EXTRAS.keys() == {
         "atari", "control", "video", "notebooks", "data", "classroom", "bench", "tensorboard", "peers", "recording",
-        "all", "dev",
+        "site", "all", "dev",
     }  # fmt: skip
 
 
-def test_the_extra_all_has_everything_but_other_implementations_and_test_tools():
-    assert EXTRAS["all"]["mzu"].extras == EXTRAS.keys() - {"all", "dev", "peers", "recording"}
+def test_the_extra_all_has_everything_but_other_implementations_test_tools_and_the_site():
+    assert EXTRAS["all"]["mzu"].extras == EXTRAS.keys() - {"all", "dev", "peers", "recording", "site"}
 
 
 def imported_packages(path):

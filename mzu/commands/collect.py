@@ -33,7 +33,8 @@ def add_arguments(parser) -> None:
                         help="(default random) mixture: the heuristic, with another share of noise in every episode; "
                         "players: several mediocre ones in turn")  # fmt: skip
     parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder",
-                        help="the folder of a run of `mzu train`, whose network --policy trained plays")  # fmt: skip
+                        help="the folder of a run of `mzu train`, or an example such as example:cartpole, whose "
+                        "network --policy trained plays")  # fmt: skip
     add_trust(parser)
     parser.add_argument("--network", type=Path, metavar="FILE.keras", help="or a saved network alone")
     parser.add_argument("--set", action="append", default=[], metavar="search.FIELD=VALUE",

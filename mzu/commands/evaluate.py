@@ -4,13 +4,15 @@ from pathlib import Path
 
 from mzu.acting.film import Film, check_film_path
 from mzu.commands.trust import add_trust, trust_run
+from mzu.training.example_runs import example_words
 from mzu.training.results import cut_off_words, result_row, results_table
 
 SELECT = ("policy", "value", "search", "all")
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of a run")
+    parser.add_argument("folder", type=Path, metavar="RUN",
+                        help="the folder of a run, or an example such as example:cartpole")  # fmt: skip
     parser.add_argument("--select", choices=SELECT, help="how actions are selected (default: as the run says)")
     parser.add_argument("--episodes", type=int, metavar="N", help="how many (default: as the run says)")
     parser.add_argument("--checkpoint", default="latest", metavar="STEP", help="latest (default), best, or a step")
@@ -32,7 +34,8 @@ def run(arguments) -> int:
 
     if arguments.trust:
         trust_run(arguments.folder)
-    if notice := RunFolder.open(arguments.folder, arguments.env).made_elsewhere():
+    folder = RunFolder.open(arguments.folder, arguments.env)
+    for notice in filter(None, (example_words(arguments.folder), folder.made_elsewhere())):
         print(notice)
     film = Film() if arguments.video else None
     found = evaluate_run(
@@ -45,9 +48,9 @@ def run(arguments) -> int:
         film=film,
     )
     rows = [result_row(f"by {way}", evaluation.returns, evaluation.lengths) for way, evaluation in found.items()]
-    world = arguments.env or RunFolder(arguments.folder).config.environment
+    world = arguments.env or folder.config.environment
     print(results_table(rows, f"{world}, checkpoint {arguments.checkpoint}"))
-    limit = RunFolder(arguments.folder).config.acting.max_episode_steps
+    limit = folder.config.acting.max_episode_steps
     for way, evaluation in found.items():
         if evaluation.cut_off:
             which = f"by {way}: {evaluation.cut_off} of {len(evaluation.returns)} episodes"

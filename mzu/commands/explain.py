@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from mzu.commands.trust import add_trust, trust_run
+from mzu.training.example_runs import chosen_position, example_words
 
 PORT = 8765
 EPISODES = 10
@@ -14,9 +15,12 @@ RECORD = ".json"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument("source", type=Path, metavar="RUN", help="the folder of a run, or a record that --json wrote")
-    parser.add_argument("--episode", type=int, metavar="N", help="which stored episode, from 0")
-    parser.add_argument("--step", type=int, metavar="N", help="which step of it, from 0")
+    parser.add_argument("source", type=Path, metavar="RUN",
+                        help="the folder of a run, an example such as example:cartpole, or a record that --json "
+                        "wrote")  # fmt: skip
+    parser.add_argument("--episode", type=int, metavar="N",
+                        help="which stored episode, from 0 (an example has a default)")  # fmt: skip
+    parser.add_argument("--step", type=int, metavar="N", help="which step of it, from 0 (likewise)")
     parser.add_argument("--simulations", metavar="FROM:TO",
                         help="written out in full; 0:5 is the first five (default: 0:3 and the last)")  # fmt: skip
     parser.add_argument("--checkpoint", default="latest", metavar="STEP", help="latest (default), or a learner step")
@@ -47,11 +51,14 @@ def run(arguments) -> int:
 def _run(arguments, is_record: bool) -> int:
     if arguments.trust and not is_record:
         trust_run(arguments.source)
+    if notice := example_words(arguments.source):
+        print(notice, file=sys.stderr, flush=True)
     if arguments.model:
         from mzu.commands import explain_model as model_command
 
         return model_command.run(arguments, is_record)
     simulations = None if arguments.simulations is None else parse_simulations(arguments.simulations)
+    arguments.episode, arguments.step = chosen_position(arguments.source, arguments.episode, arguments.step)
     _check(arguments, is_record)
     if arguments.serve:
         from mzu.explain.server import serve

@@ -1,7 +1,7 @@
 """One target, taken apart: where every number of it comes from.
 
     explanation = mzu.explain("runs/cartpole", episode=3, step=137)
-    report = mzu.explain.model("runs/cartpole")      # how far can its model be trusted?
+    report = mzu.explain.model("example:cartpole")   # how far can its model be trusted?
 
 `mzu.explain` is this package, and can be called. `explanation.py` says what an explanation holds, `system.py` what can
 be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones; `model_report.py` says
@@ -14,8 +14,15 @@ import types
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mzu.config import Config
     from mzu.explain.explanation import Explanation
     from mzu.explain.model_report import ModelReport
+    from mzu.training.example_runs import ExampleName
+    from mzu.training.trainer import Trainer
+
+    Run = ExampleName | str | Path | Config | Trainer
 
 
 class _Callable(types.ModuleType):
@@ -23,11 +30,18 @@ class _Callable(types.ModuleType):
         from mzu.explain import bugs
 
     def __call__(
-        self, run, episode: int, step: int, checkpoint: str = "latest", compare: str | None = None
+        self,
+        run: "Run",
+        episode: int | None = None,
+        step: int | None = None,
+        checkpoint: str = "latest",
+        compare: str | None = None,
     ) -> "Explanation":
-        """Explains the targets of one position of a run (its folder), a `Config` or a `Trainer` -> `Explanation`.
+        """Explains the targets of one position of a run (its folder or an example), a `Config` or a `Trainer` ->
+        `Explanation`.
 
-        `compare` names another checkpoint, whose targets stand beside this one's.
+        `compare` names another checkpoint, whose targets stand beside this one's. Which position must be said, but
+        for an example, which has one of its own.
 
         >>> explanation = mzu.explain(trainer, episode=0, step=4)
         >>> sum(explanation.result["visits"]) == config.search.num_simulations
@@ -35,12 +49,17 @@ class _Callable(types.ModuleType):
         """
         from mzu.explain.explanation import explain_position
         from mzu.explain.system import open_system
+        from mzu.training.example_runs import chosen_position
 
+        episode, step = chosen_position(run, episode, step)
+        if episode is None or step is None:
+            raise ValueError("Which position? Give an episode and a step, such as mzu.explain(run, 3, 40)")
         other = None if compare is None else open_system(run, compare)
         return explain_position(open_system(run, checkpoint), episode, step, other)
 
-    def model(self, run, checkpoint: str = "latest", episodes: int = 10) -> "ModelReport":
-        """How far the model of a run (its folder), a `Config` or a `Trainer` can be trusted -> `ModelReport`.
+    def model(self, run: "Run", checkpoint: str = "latest", episodes: int = 10) -> "ModelReport":
+        """How far the model of a run (its folder or an example), a `Config` or a `Trainer` can be trusted ->
+        `ModelReport`.
 
         `episodes` are played with every number of simulations; 0 leaves the returns out.
 

@@ -115,7 +115,8 @@ class System:
 
 
 def open_system(run, checkpoint: str = "latest") -> System:
-    """The system of a run's folder at a checkpoint, of a `Trainer` as it is, or of a `Config` with fresh weights."""
+    """The system of a run (its folder or an example's name) at a checkpoint, of a `Trainer` as it is, or of a `Config`
+    with fresh weights."""
     from mzu.training.trainer import Trainer
 
     if isinstance(run, System):
@@ -143,7 +144,6 @@ def _of_config(config: Config) -> System:
 def _of_folder(path: Path, checkpoint: str) -> System:
     from mzu.learning.learner import Learner
     from mzu.nested_arrays import inside
-    from mzu.networks.network import build_network
     from mzu.reanalyse.buffers import new_sources
     from mzu.replay.replay import new_replay
     from mzu.training.inputs import load_inputs
@@ -155,9 +155,10 @@ def _of_folder(path: Path, checkpoint: str) -> System:
     steps = int(folder.network_file(checkpoint).parent.name)
     state = folder.load_checkpoint(steps)
     inputs = load_inputs(folder.config)
-    network = build_network(folder.config.network, inputs.spaces, datapoints=inputs.datapoints)
-    learner = Learner(folder.config, network)
-    learner.restore(inside(state, "learner"))
+    learner = Learner(folder.config, folder.load_network(checkpoint))
+    learner.restore(
+        learner.state() | inside(state, "learner")
+    )  # an example leaves out what is as in its network's file
     replay = new_replay(folder.config, inputs.frame_spaces)
     sources = new_sources(folder.config, inputs.episodes)
     replay.restore(inside(state, "replay"))

@@ -11,12 +11,15 @@ from mzu.config import Config
 from mzu.networks.network import Network
 from mzu.search.search import SearchResult
 from mzu.training.evaluate_run import evaluate_network
+from mzu.training.example_runs import ExampleName
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
 
-def load(run: str | Path | Trainer, checkpoint: str = "latest", environment: str | None = None) -> "Agent":
-    """The agent of a run: of its folder, or of a `Trainer` with the weights of the moment.
+def load(
+    run: ExampleName | str | Path | Trainer, checkpoint: str = "latest", environment: str | None = None
+) -> "Agent":
+    """The agent of a run: of its folder, of an example, or of a `Trainer` with the weights of the moment.
 
     checkpoint    of a folder: "latest", "best", or a learner step such as "2000"
     environment   another one than the run's, with the same observations and actions

@@ -8,6 +8,7 @@ from mzu.acting.film import Film
 from mzu.acting.selection import SELECTIONS
 from mzu.config import Config
 from mzu.networks.network import Network
+from mzu.training.example_runs import ExampleName
 from mzu.training.inputs import environment_maker, network_spaces
 from mzu.training.run_folder import RunFolder
 
@@ -15,7 +16,7 @@ ALL = "all"  # ways of selecting actions
 
 
 def evaluate_run(
-    run: str | Path,
+    run: ExampleName | str | Path,
     episodes: int | None = None,
     select: str | None = None,
     checkpoint: str = "latest",
@@ -24,7 +25,8 @@ def evaluate_run(
     seed: int | None = None,
     film: Film | None = None,
 ) -> dict[str, Evaluation]:
-    """Plays episodes with a network of the run in this folder -> {way of selecting actions: returns and lengths}.
+    """Plays episodes with a network of the run in this folder, or of an example -> {way of selecting
+    actions: returns and lengths}.
 
     Arguments as of `evaluate_network`; `checkpoint` is "latest", "best" or a learner step, `environment` another one
     than the run's.

@@ -31,6 +31,7 @@ from mzu.config import Config
 from mzu.config_fields import differing_fields
 from mzu.environments.make import refuse_unknown_module
 from mzu.files import check_seal, remove_leftovers, remove_whole, seal, written_whole
+from mzu.training.example_runs import is_example, known_examples, refuse_example, run_path
 from mzu.training.made_with import difference_words, made_with
 from mzu.training.results import COLUMNS, shown_path
 from mzu.training.run_lock import locked
@@ -49,10 +50,10 @@ class Damaged(ValueError):
 
 
 class RunFolder:
-    """A run's folder, new or existing."""
+    """A run's folder, new or existing, or by its name an example of the package, which is only read."""
 
     def __init__(self, path: str | Path):
-        self.path = Path(path)
+        self.name, self.path = path, run_path(path)
         self._is_locked = False
 
     @classmethod
@@ -76,7 +77,10 @@ class RunFolder:
         if inside:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
         if not (folder.path / "config.json").is_file():
-            raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
+            raise ValueError(
+                f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one, and "
+                f"{known_examples()}"
+            )
         if environment is None:
             refuse_unknown_module(folder.config.environment, str(folder.path / "config.json"))
         return folder
@@ -96,6 +100,7 @@ class RunFolder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """This object alone writes into the folder meanwhile; what a killed process left half-written is removed."""
+        refuse_example(self.name)
         if self._is_locked:
             yield
             return
@@ -216,14 +221,15 @@ class RunFolder:
         """The file of that network."""
         if which == "best":
             if not self.best():
-                raise ValueError(f"{self.path} has no best network: nothing was evaluated during training")
+                why = "an example keeps the last" if is_example(self.name) else "nothing was evaluated during training"
+                raise ValueError(f"{self.name} has no best network: {why}")
             return self.path / "best" / "network.keras"
         steps = self.checkpoints()
         if not steps:
             raise ValueError(f"{self.path} has no checkpoint yet")
         if which != "latest" and (not which.isdecimal() or int(which) not in steps):
             known = ", ".join(["latest", *(["best"] if self.best() else []), *map(str, steps)])
-            raise ValueError(f"{self.path} has no checkpoint {which}; there are {known}")
+            raise ValueError(f"{self.name} has no checkpoint {which}; there are {known}")
         return self._checkpoint(steps[-1] if which == "latest" else int(which)) / "network.keras"
 
     def save_arrays(self, name: str, arrays: dict[str, np.ndarray]) -> Path:
@@ -294,6 +300,7 @@ def _is_row(row) -> bool:
 
 def refuse_taken(path: str | Path) -> None:
     """A sentence where something is in the way of a new run's folder."""
+    refuse_example(path)
     path = Path(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ValueError(f"{path} exists and is not empty; choose another --out, or go on with it by --resume")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from made_processes import run_python
 
 from mzu.classroom import exercises
 from mzu.plots.circle import circle_svg
@@ -43,7 +44,8 @@ def stored(source):
 
 
 def code_cells(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+    """Those of the lesson, without the one that installs mzu in the browser."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code" and cell.id != notebooks.INSTALL]
 
 
 def shown_text(cell):
@@ -227,6 +229,55 @@ def test_the_kernel_is_this_interpreter_in_fast_mode_and_an_empty_folder(tmp_pat
     notebooks.execute(notebook, fast=True, seconds=FAST_SECONDS)
     package = str(REPOSITORY / "mzu" / "__init__.py")
     assert shown_text(notebook.cells[0]).split("\n")[:4] == [sys.executable, "1", "[]", package]
+
+
+URL = "https://github.com/someone/some-where"
+
+
+def test_a_notebook_of_a_public_repository_opens_in_the_browser_and_installs_mzu_there_only(tmp_path):
+    source = notebooks.SOURCES[0]
+    notebook = notebooks.with_badge(notebooks.read_source(source), source, URL)
+    badge = notebook.cells[0].source.split("\n")[3]
+    address = "https://colab.research.google.com/github/someone/some-where/blob/main/notebooks/"
+    assert badge == f"[![Run in the browser](pictures/run_in_the_browser.svg)]({address}{source.stem}.ipynb)"
+    assert (source.parent / notebooks.BADGE).is_file()
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    assert first.id == notebooks.INSTALL and "skip-execution" in first.metadata.tags
+    assert "mzu[control,video,bench] @ git+https://github.com/someone/some-where" in first.source
+    missing = "import importlib.util\nimportlib.util.find_spec = lambda name: None\n"
+    watched = "import subprocess\nsubprocess.run = lambda command, check: print(command[1:], check)\n"
+    said = [run_python(before + watched + first.source) for before in ("", missing)]
+    wanted = ["-m", "pip", "install", "--quiet", f"mzu[control,video,bench] @ git+{URL}"]
+    assert [done.stdout for done in said] == ["", f"{wanted} True\n"], said[1].stderr
+
+
+def test_badges_come_and_go_without_execution_and_leave_all_else_as_it_was(tmp_path):
+    source = notebooks.SOURCES[0]
+    for suffix in (".py", ".ipynb"):
+        (tmp_path / source.name).with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
+    copied = tmp_path / source.name
+    notebooks.set_badge(copied, "")
+    without = copied.with_suffix(".ipynb").read_bytes()
+    for _ in range(2):  # a second time changes nothing
+        notebooks.set_badge(copied, URL)
+        one, other = stored(copied), nbformat.reads(without, as_version=4)
+        assert len(one.cells) == len(other.cells) + 1 and one.cells[0] != other.cells[0]
+        assert code_cells(one) == code_cells(other)
+    notebooks.set_badge(copied, "")
+    assert copied.with_suffix(".ipynb").read_bytes() == without
+
+
+def test_without_an_address_there_is_no_badge_and_another_host_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "REPOSITORY", tmp_path)
+    (tmp_path / "setup.cfg").write_text("[metadata]\nname = mzu\n")
+    assert notebooks.repository_url() == ""
+    (tmp_path / "setup.cfg").write_text(f"[metadata]\nurl = {URL}/\n")
+    assert notebooks.repository_url() == URL
+    (tmp_path / "setup.cfg").write_text("[metadata]\nurl = https://example.org/mzu\n")
+    with pytest.raises(
+        SystemExit, match=r"url = https://example.org/mzu, but Colab opens notebooks from https://github"
+    ):
+        notebooks.repository_url()
 
 
 def test_a_cell_that_takes_too_long_is_stopped(tmp_path):
