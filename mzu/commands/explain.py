@@ -1,6 +1,6 @@
-"""`mzu explain`: where the numbers of one target come from, or how far a model can be trusted; as text, JSON or page.
+"""`mzu explain`: what is wrong with a run, where the numbers of a target come from, how far a model can be trusted.
 
-The latter lives in `explain_model.py`.
+As text, JSON or page. The first and the last of these live in `explain_run.py` and `explain_model.py`.
 """
 
 import sys
@@ -15,7 +15,8 @@ RECORD = ".json"
 
 def add_arguments(parser) -> None:
     parser.add_argument("source", type=Path, metavar="RUN", help="the folder of a run, or a record that --json wrote")
-    parser.add_argument("--episode", type=int, metavar="N", help="which stored episode, from 0")
+    parser.add_argument("--episode", type=int, metavar="N",
+                        help="which stored episode, from 0 (without both: the whole run is judged)")  # fmt: skip
     parser.add_argument("--step", type=int, metavar="N", help="which step of it, from 0")
     parser.add_argument("--simulations", metavar="FROM:TO",
                         help="written out in full; 0:5 is the first five (default: 0:3 and the last)")  # fmt: skip
@@ -51,6 +52,10 @@ def _run(arguments, is_record: bool) -> int:
         from mzu.commands import explain_model as model_command
 
         return model_command.run(arguments, is_record)
+    if not is_record and not arguments.serve and (arguments.episode, arguments.step) == (None, None):
+        from mzu.commands import explain_run
+
+        return explain_run.run(arguments)
     simulations = None if arguments.simulations is None else parse_simulations(arguments.simulations)
     _check(arguments, is_record)
     if arguments.serve:
@@ -97,7 +102,9 @@ def _check(arguments, is_record: bool) -> None:
             "folder of a run"
         )
     if not is_record and not arguments.serve and None in position:
-        raise ValueError("Which position? Give --episode N and --step N, or look around with --serve")
+        raise ValueError(
+            "Which position? Give both --episode N and --step N, or neither for a verdict on the whole run"
+        )
 
 
 def _load(path: Path):
