@@ -25,6 +25,7 @@ __all__ = [
     "check",
     "collect",
     "compare",
+    "episodes_from_table",
     "evaluate",
     "explain",
     "load",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot follow `__getat
     from mzu.episodes.dataset import load_episodes
     from mzu.episodes.doctor.check import check
     from mzu.episodes.episode import Episode
+    from mzu.episodes.readers.tables import episodes_from_table
     from mzu.explain import _Callable as _Explain
     from mzu.networks.model import TabularModel
     from mzu.presets import preset
@@ -70,6 +72,7 @@ _ROOMS = {
     "mzu.episodes.dataset": ("load_episodes",),
     "mzu.episodes.doctor.check": ("check",),
     "mzu.episodes.episode": ("Episode",),
+    "mzu.episodes.readers.tables": ("episodes_from_table",),
     "mzu.networks.model": ("TabularModel",),
     "mzu.presets": ("preset",),
     "mzu.training.agent": ("load",),

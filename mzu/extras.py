@@ -10,6 +10,7 @@ EXTRAS = {
     "pygame": "video",
     "moviepy": "video",
     "minari": "data",
+    "pyarrow": "tables",
     "jupytext": "classroom",
     "nbclient": "classroom",
     "nbformat": "classroom",

@@ -10,6 +10,7 @@ import warnings
 import tqdm
 
 from mzu.available_memory import shown_bytes
+from mzu.commands import convert_table
 from mzu.episodes.dataset import EpisodeDataset, load_episodes
 from mzu.episodes.writing import FORMATS, write_episodes
 from mzu.files import written_whole
@@ -24,10 +25,11 @@ def add_arguments(parser) -> None:
         action.add_argument(
             "source",
             metavar="SOURCE",
-            help="a path, or embedded:NAME, rlu:TASK, rlu_atari:GAME, dqn_replay:GAME/RUN, minari:ID",
+            help="a path, or embedded:NAME, rlu:TASK, rlu_atari:GAME, dqn_replay:GAME/RUN, minari:ID; convert also "
+            "takes a table, as .csv, .tsv or .parquet",
         )
         action.add_argument("--root", help="the folder that holds the downloaded files of a named dataset")
-        action.add_argument("--reward-shift", type=int, default=0, help="move rewards this many steps later")
+        action.add_argument("--reward-shift", type=int, help="move rewards this many steps later (default 0)")
         action.add_argument(
             "--fraction", type=float, default=1.0, help="DQN Replay: first part of each file, such as 0.01"
         )
@@ -46,6 +48,7 @@ def add_arguments(parser) -> None:
         "--files", type=int, default=1, help="rlu, rlu_atari: how many files to spread the episodes over"
     )
     convert.add_argument("--limit", type=int, help="write only the first so many episodes")
+    convert_table.add_arguments(convert)
 
 
 def run(arguments) -> int:
@@ -87,6 +90,9 @@ def run_convert(arguments) -> int:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name} is {value}, but must be at least 1")
+    if convert_table.is_table(arguments.source):
+        return convert_table.run(arguments)
+    convert_table.refuse_options(arguments)
     dataset = _load(arguments, arguments.skip_bad)
     episodes = itertools.islice(_progress(dataset, arguments), arguments.limit)
     write_episodes(arguments.target, episodes, dataset.infer_spaces, arguments.format, arguments.files)
@@ -102,7 +108,7 @@ def _load(arguments, skip_bad: bool) -> EpisodeDataset:
             arguments.source,
             arguments.root,
             skip_bad=skip_bad,
-            reward_shift=arguments.reward_shift,
+            reward_shift=arguments.reward_shift or 0,
             fraction=arguments.fraction,
             num_actions=arguments.num_actions,
         )

@@ -1,6 +1,6 @@
-"""`mzu explain`: where the numbers of one target come from, or how far a model can be trusted; as text, JSON or page.
+"""`mzu explain`: what is wrong with a run, where the numbers of a target come from, how far a model can be trusted.
 
-The latter lives in `explain_model.py`.
+As text, JSON or page. The first and the last of these live in `explain_run.py` and `explain_model.py`.
 """
 
 import sys
@@ -19,8 +19,9 @@ def add_arguments(parser) -> None:
                         help="the folder of a run, an example such as example:cartpole, or a record that --json "
                         "wrote")  # fmt: skip
     parser.add_argument("--episode", type=int, metavar="N",
-                        help="which stored episode, from 0 (an example has a default)")  # fmt: skip
-    parser.add_argument("--step", type=int, metavar="N", help="which step of it, from 0 (likewise)")
+                        help="which stored episode, from 0 (without both: the whole run is judged)")  # fmt: skip
+    parser.add_argument("--step", type=int, metavar="N",
+                        help="which step of it, from 0 (an example has its own for the other one)")  # fmt: skip
     parser.add_argument("--simulations", metavar="FROM:TO",
                         help="written out in full; 0:5 is the first five (default: 0:3 and the last)")  # fmt: skip
     parser.add_argument("--checkpoint", default="latest", metavar="STEP", help="latest (default), or a learner step")
@@ -57,6 +58,10 @@ def _run(arguments, is_record: bool) -> int:
         from mzu.commands import explain_model as model_command
 
         return model_command.run(arguments, is_record)
+    if not is_record and not arguments.serve and (arguments.episode, arguments.step) == (None, None):
+        from mzu.commands import explain_run
+
+        return explain_run.run(arguments)
     simulations = None if arguments.simulations is None else parse_simulations(arguments.simulations)
     arguments.episode, arguments.step = chosen_position(arguments.source, arguments.episode, arguments.step)
     _check(arguments, is_record)
@@ -104,7 +109,9 @@ def _check(arguments, is_record: bool) -> None:
             "folder of a run"
         )
     if not is_record and not arguments.serve and None in position:
-        raise ValueError("Which position? Give --episode N and --step N, or look around with --serve")
+        raise ValueError(
+            "Which position? Give both --episode N and --step N, or neither for a verdict on the whole run"
+        )
 
 
 def _load(path: Path):

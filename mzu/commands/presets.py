@@ -12,6 +12,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("--json", action="store_true", help="all its settings, as a run's config.json has them")
 
     parser.add_argument("--check", action="store_true", help="train it with several seeds: does it hold?")
+    parser.add_argument("--curves", action="store_true",
+                        help="make its reference curves of the runs that --check left in --out")  # fmt: skip
     parser.add_argument(
         "--seeds", type=int, metavar="N", help=f"for --check: how many, from {FIRST_SEED} on (default 5, online 3)"
     )
@@ -20,7 +22,11 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Lists the presets, prints one, or checks one; 1 where it does not hold."""
-    given = [f"--{name}" for name in ("json", "check", "seeds", "out") if getattr(arguments, name) not in (None, False)]
+    given = [
+        f"--{name}"
+        for name in ("json", "check", "curves", "seeds", "out")
+        if getattr(arguments, name) not in (None, False)
+    ]
     if arguments.name is None:
         if given:
             raise ValueError(f"{given[0]} is about one preset; say which: `mzu presets NAME {given[0]}`")
@@ -32,6 +38,8 @@ def run(arguments) -> int:
     chosen = preset(arguments.name)
     if arguments.check:
         return _check(arguments)
+    if arguments.curves:
+        return _curves(arguments)
     if not set(given) <= {"--json"}:
         raise ValueError(f"{given[-1]} goes with --check")
     if arguments.json:
@@ -58,3 +66,10 @@ def _check(arguments) -> int:
     print("\n".join(broken) or f"{arguments.name} holds in all {count} seeds")
     print(f"The runs are in {out}, their table in {out / arguments.name}.csv")
     return 1 if broken else 0
+
+
+def _curves(arguments) -> int:
+    from mzu.experiments.preset_curves import write_curves
+
+    print(f"wrote {write_curves(arguments.name, arguments.out or Path('runs/check'))}")
+    return 0

@@ -28,6 +28,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("--only", choices=METHODS, help="one of the three runs of a comparison")
     parser.add_argument("--jobs", type=int, metavar="N",
                         help="how many runs of a comparison at once (default: one more than cores)")  # fmt: skip
+    parser.add_argument("--anyway", action="store_true",
+                        help="learn from data that the dataset doctor calls wrong")  # fmt: skip
     parser.add_argument("--resume", action="store_true",
                         help="go on with the run in --out from its last checkpoint; --set may give it more steps or "
                         "another learning rate")  # fmt: skip
@@ -40,7 +42,7 @@ def run(arguments) -> int:
     if arguments.resume and (notice := RunFolder(planned.runs[0].path).made_elsewhere()):
         print(notice)
     try:
-        result = run_plan(planned, is_new=not arguments.resume, jobs=arguments.jobs)
+        result = run_plan(planned, is_new=not arguments.resume, jobs=arguments.jobs, anyway=arguments.anyway)
     except KeyboardInterrupt as interruption:
         print(str(interruption) or "Interrupted before anything was learned")
         end_despite_what_is_left(130)

@@ -57,7 +57,7 @@ class ControlEnvironment(Environment):
             near = difflib.get_close_matches(name.replace(".", "-").replace("_", "-", 1), known, n=1)
             advice = f"; did you mean 'dm_control:{near[0]}'?" if near else "; ids look like dm_control:cheetah-run"
             raise ValueError(f"There is no DM Control task '{name}'{advice}")
-        with _without_deprecations():
+        with without_simulator_warnings():
             self.world = suite.load(domain, task)
         returned = {key: int(np.prod(spec.shape)) for key, spec in self.world.observation_spec().items()}
         self.sizes = OBSERVATION_KEYS.get(f"{domain}_{task}", returned)
@@ -91,6 +91,10 @@ class ControlEnvironment(Environment):
             )
         return self.world.physics.render(240, 320, camera_id=0)
 
+    def observe(self) -> np.ndarray:
+        """What the state of the moment shows, also one that was not reached by steps (states.py)."""
+        return flatten_observation(self.world.task.get_observation(self.world.physics), self.sizes)[0]
+
     def close(self):
         super().close()
         self.world.close()
@@ -123,8 +127,11 @@ def flatten_observation(parts: dict, sizes: dict[str, int]) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _without_deprecations():
-    """Some of the suite's own models use what MuJoCo calls deprecated; it would say so for every game that is made."""
+def without_simulator_warnings():
+    """Some of the suite's own models use what MuJoCo calls deprecated; it would say so for every game that is made.
+
+    States that no machine survives, which the dataset doctor tries, would be told of as well.
+    """
     logger = logging.getLogger("absl")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -2,10 +2,11 @@
 
     explanation = mzu.explain("runs/cartpole", episode=3, step=137)
     report = mzu.explain.model("example:cartpole")   # how far can its model be trusted?
+    verdict = mzu.explain.verdict("runs/cartpole")   # what is wrong with the whole run?
 
 `mzu.explain` is this package, and can be called. `explanation.py` says what an explanation holds, `system.py` what can
 be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones; `model_report.py` says
-what a model report holds.
+what a model report holds, `verdict.py` how a run is judged.
 """
 
 import importlib
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mzu.config import Config
     from mzu.explain.explanation import Explanation
     from mzu.explain.model_report import ModelReport
+    from mzu.explain.verdict import Verdict
     from mzu.training.example_runs import ExampleName
     from mzu.training.trainer import Trainer
 
@@ -71,6 +73,16 @@ class _Callable(types.ModuleType):
         from mzu.explain.system import open_system
 
         return report_model(open_system(run, checkpoint), episodes)
+
+    def verdict(self, run, checkpoint: str = "latest") -> "Verdict":
+        """What is wrong with a run (its folder), a `Config` or a `Trainer`: the first broken part -> `Verdict`.
+
+        >>> mzu.explain.verdict(mzu.explain.bugs.planted("row_leak")).broken
+        'targets'
+        """
+        from mzu.explain.verdict import judge_run
+
+        return judge_run(run, checkpoint)
 
 
 def __getattr__(name: str):

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mzu.training.reference import Reference
+
 # Okabe and Ito's colours, which colour-blind people tell apart, each with a marker of its own.
 STYLES = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"))
 LOSSES = {"policy_loss": "policy loss", "value_loss": "value loss", "reward_loss": "reward loss"}
@@ -26,8 +28,11 @@ class Curve(NamedTuple):
         return steps, values
 
 
-def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = None):
-    """The picture as a matplotlib figure: returns above, the three losses below, all over learner steps."""
+def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = None, reference: Reference | None = None):
+    """The picture as a matplotlib figure: returns above, the three losses below, all over learner steps.
+
+    `reference` is the band of other seeds, in grey behind the curves.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -35,6 +40,11 @@ def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = No
     FigureCanvasAgg(figure)
     panels = figure.subplot_mosaic([["return"] * 3, list(LOSSES)], height_ratios=(1.8, 1))
     figure.suptitle(title)
+    if reference is not None:
+        label = f"{reference.seeds} seeds of\n{reference.name}"
+        style = {"color": "#888888", "linewidth": 0, "alpha": 0.3, "zorder": 0}
+        panels["return"].fill_between(reference.steps, reference.low, reference.high, label=label, **style)
+        panels["return"].plot(reference.steps, reference.middle, color="#888888", linewidth=1, zorder=1)
     _draw_returns(panels["return"], curves, dataset_mean)
     for name, label in LOSSES.items():
         for curve, (colour, _) in _styled(curves):

@@ -30,6 +30,8 @@ class Bars:
         shown_figures |= {"loss": f"{figures['loss']:.3g}", "value": f"{figures['value']:.3g}"}
         names = {"fresh_return": "playing", "evaluation": "evaluation"}
         shown_figures |= {names[key]: shown_return(figures[key]) for key in names if figures[key] != ""}
+        if "standing" in figures:  # the first word says it: within, below, above
+            shown_figures["band"] = figures["standing"].partition(" ")[0]
         bar.set_postfix(shown_figures, refresh=False)
         bar.update(figures["step"] - bar.n)
 
@@ -47,6 +49,7 @@ class Lines:
 
     def __init__(self, seconds: float):
         self._seconds, self._totals, self._begun, self._shown, self._returns = seconds, {}, {}, {}, {}
+        self._standings: dict[str, str] = {}
 
     def begin(self, label: str, total: int) -> None:
         self._totals[label], self._shown[label] = total, time.monotonic()
@@ -64,12 +67,16 @@ class Lines:
         latest = figures["fresh_return"] if latest == "" else latest
         if latest != "":
             self._returns[label] = latest
+        if "standing" in figures:
+            self._standings[label] = figures["standing"]
         first, start = self._begun.setdefault(label, (step, now))  # compiling, before the first step, is no speed
         if not is_due:
             return
         parts = [f"step {step} of {total}", f"value {shown_return(figures['value'])}"]
         if label in self._returns:
             parts.append(f"return {shown_return(self._returns[label])}")
+        if label in self._standings:  # said once for each evaluation: it is long
+            parts[-1] += f", {self._standings.pop(label)}"
         if step > first:
             parts.append(f"{shown_time((now - start) / (step - first) * (total - step))} left")
         self.say(f"{label}: {', '.join(parts)}")

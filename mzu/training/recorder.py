@@ -14,8 +14,10 @@ from mzu.games.player import temperature_at
 from mzu.learning.learner import Diverged
 from mzu.nested_arrays import inside, under
 from mzu.training.changes import check_unchanged
+from mzu.training.collapse import is_collapse
 from mzu.training.interruption import on_interruption
-from mzu.training.results import error_words, shown_path
+from mzu.training.reference import evaluated, find_reference, standing
+from mzu.training.results import error_words, shown_path, shown_return
 from mzu.training.run_folder import Damaged, RunFolder
 from mzu.training.tensorboard import open_tensorboard
 
@@ -36,6 +38,8 @@ class Recorder:
         self.interrupted = ""  # the name of the signal
         self._metrics: list[dict[str, float]] = []
         self._evaluation = None
+        self._reference, self._evaluated = find_reference(trainer.config), []
+        self._fallen_from: int | None = None  # the step of the best network below which a collapse was noticed
         self._started, self._processor_started = time.perf_counter(), time.process_time()
         self._tensorboard = open_tensorboard(folder)
         self._open = contextlib.ExitStack()
@@ -80,9 +84,13 @@ class Recorder:
             self._check_finite()
             self._evaluation = self.trainer.evaluate(config.evaluation.period_episodes)
             if self.folder is not None:
+                self._notice_collapse()
                 network, scale = self.trainer.learner.evaluated_network, self.trainer.player.advantage_scale
                 self.folder.save_best(step, self._evaluation.mean, network, scale)
         figures = {"step": step, "loss": metrics["loss"], "value": metrics["value"]} | self._returns()
+        if self._evaluation is not None and self._reference is not None:
+            self._evaluated.append((step, self._evaluation.mean, self._evaluation.interval()[1]))
+            figures["standing"] = standing(self._reference, self._evaluated).says
         if step % config.run.log_period == 0 or last or self._evaluation is not None:
             self._write(self.row())
         if self.folder is not None and step % config.run.checkpoint_period == 0:
@@ -106,6 +114,17 @@ class Recorder:
         }
         low, high = ("", "") if self._evaluation is None else self._evaluation.interval()
         return row | {"evaluation": self._returns()["evaluation"], "low": low, "high": high}
+
+    def _notice_collapse(self) -> None:
+        """Says, once for each best network, that the evaluation of this step lies far below it."""
+        best, found = self.folder.best(), self._evaluation
+        if best and best["step"] != self._fallen_from and is_collapse(found.mean, found.interval()[1], best["mean"]):
+            self._fallen_from = best["step"]
+            self.say(
+                f"learner step {self.trainer.steps}: the run has collapsed: it earns {shown_return(found.mean)}, at "
+                f"step {best['step']} it earned {shown_return(best['mean'])}; best/ keeps that network, and "
+                f"`mzu explain {shown_path(self.folder.path)}` compares the two"
+            )
 
     def _returns(self) -> dict:
         """The mean return of the latest fresh games, and of the evaluation at this step; "" where there is none."""
@@ -182,6 +201,7 @@ class Recorder:
             self._processor_started -= timing[-1].get("processor", 0.0)
         columns = inside(state, "metrics")
         rows = zip(*columns.values(), strict=True)
+        self._evaluated = [(row["step"], row["evaluation"], row["high"]) for row in evaluated(self.folder.read_log())]
         self._metrics = [dict(zip(columns, (float(value) for value in row), strict=True)) for row in rows]
 
     def _begin_again(self) -> None:

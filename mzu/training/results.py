@@ -40,15 +40,15 @@ def results_csv(rows: list[dict]) -> str:
     return text.getvalue()
 
 
-def results_html(rows: list[dict], title: str = "", notes: list[str] = ()) -> str:
-    """The rows as a table of a notebook, with notes below it."""
+def results_html(rows: list[dict], title: str = "", notes: list[str] = (), doubts: list[str] = ()) -> str:
+    """The rows as a table of a notebook, with doubts above and notes below it."""
     head, *lines = _cells(rows, title)
     cells = ["".join(f"<th>{html.escape(text)}</th>" for text in head)]
     for name, *numbers in lines:
         named = f'<td style="text-align: left">{html.escape(name)}</td>'
         cells.append(named + "".join(f"<td>{html.escape(text)}</td>" for text in numbers))
-    below = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>{below}"
+    above, below = ("".join(f"<p>{html.escape(note)}</p>" for note in texts) for texts in (doubts, notes))
+    return f"{above}<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>{below}"
 
 
 def evaluated_rows(name: str, result: dict) -> list[dict]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mzu.config import Config
+from mzu.training.data_check import check_before_training, save_check
 from mzu.training.interruption import interrupt, on_interruption
 from mzu.training.plan import (
     Plan,
@@ -36,6 +37,7 @@ def train(
     out: str | Path | None = None,
     only: str | None = None,
     resume: bool = False,
+    anyway: bool = False,
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
@@ -50,6 +52,7 @@ def train(
     only         one of the three runs of an offline preset: behaviour_cloning, crr or unplugged
     resume       goes on with the run in `out` from its last checkpoint; it keeps its settings, but for those that are
                  named and may change (changes.py), such as more learning.training_steps
+    anyway       learns from data that the dataset doctor calls wrong
     jobs         how many runs of a comparison are trained at once (default: one more than there are cores)
     progress     seconds between two lines where there is no terminal and no notebook; 0 shows nothing anywhere
     settings     by their full names: train("cartpole", **{"search.num_simulations": 16})
@@ -67,7 +70,7 @@ def train(
         plan = resumable(given, out, as_assignments(settings))
         return run_plan(plan, jobs=jobs, progress=progress)
     options = {"environment": environment, "seed": seed, "out": out, "only": only}
-    return _train_anew(preset, data, options, settings, jobs, progress)
+    return _train_anew(preset, data, options, settings, jobs, progress, anyway)
 
 
 def compare(
@@ -77,6 +80,7 @@ def compare(
     data=None,
     seed: int | None = None,
     out: str | Path | None = None,
+    anyway: bool = False,
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
@@ -91,7 +95,7 @@ def compare(
     ['behaviour_cloning', 'crr', 'unplugged']
     """
     options = {"environment": environment, "seed": seed, "out": out, "compared": True}
-    return _train_anew(preset, data, options, settings, jobs, progress)
+    return _train_anew(preset, data, options, settings, jobs, progress, anyway)
 
 
 def resumable(given: list[str], out: str | Path | None, assignments: list[str]) -> Plan:
@@ -114,18 +118,23 @@ def run_plan(
     episodes_file: Path | None = None,
     jobs: int | None = None,
     progress: float = PROGRESS,
+    anyway: bool = False,
 ):
     """Trains and evaluates what is not finished -> `TrainingResult` or `Comparison`.
 
-    A new plan's folders are made as soon as all is known to fit together; `episodes_file` is moved into them.
+    A new plan's folders are made as soon as all is known to fit together, and its data are checked; `episodes_file` is
+    moved into them.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs is {jobs}, but must be at least 1")
     start = time.perf_counter()
     inputs = load_shared_inputs(plan)
-    if is_new:
-        plan = create_folders(plan, episodes_file)
     display = open_display(progress)
+    if is_new:
+        look = None if episodes_file is None else "mzu.check(data)"
+        found = check_before_training(inputs, display.say, anyway, look)
+        plan = create_folders(plan, episodes_file)
+        save_check(plan.out, found)
     display.say(headline(plan, len(inputs.episodes)))
     try:
         with on_interruption(interrupt):
@@ -159,11 +168,11 @@ def headline(plan: Plan, episodes: int) -> str:
     return ", ".join(parts)
 
 
-def _train_anew(preset, data, options: dict, settings: dict, jobs: int | None, progress: float):
+def _train_anew(preset, data, options: dict, settings: dict, jobs: int | None, progress: float, anyway: bool):
     with named_data(data) as source:
         plan = plan_new(preset, data=source, assignments=as_assignments(settings), **options)
         episodes_file = None if source is data else source
-        return run_plan(plan, is_new=True, episodes_file=episodes_file, jobs=jobs, progress=progress)
+        return run_plan(plan, is_new=True, episodes_file=episodes_file, jobs=jobs, progress=progress, anyway=anyway)
 
 
 def _run(plan: Plan, inputs, jobs: int, display) -> dict[str, str]:

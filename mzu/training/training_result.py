@@ -9,7 +9,9 @@ import numpy as np
 from mzu.config import Config
 from mzu.files import written_whole
 from mzu.training.curves import Curve, draw_curves
+from mzu.training.data_check import checked_data, finding_words
 from mzu.training.plan import Plan, runs_in
+from mzu.training.reference import find_reference, standing_of_log
 from mzu.training.results import (
     cut_off_words,
     evaluated_rows,
@@ -36,6 +38,7 @@ class TrainingResult:
     evaluation  {"policy": Evaluation, "value": ..., "search": ...} of the final network: returns [E], lengths [E]
     rows        the rows of the table: dataset, and the final evaluation by each way of selecting actions
     notes       what is to be said about them
+    doubts      what the dataset doctor found in the data, which stands above the table
 
     >>> [row["name"] for row in result.rows]
     ['dataset', 'Unplugged, by policy', 'Unplugged, by value', 'Unplugged, by search']
@@ -72,18 +75,23 @@ class TrainingResult:
             for way, row in ways.items()
         }
 
+    @property
+    def doubts(self) -> list[str]:
+        """What the dataset doctor found in the data, sentence by sentence."""
+        return [finding_words(finding) for finding in checked_data(self.folder)]
+
     def plot(self):
         """Learning curves as a matplotlib figure."""
         return _draw([self], self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([results_table(self.rows, _world(self.config)), *self.notes])
+        return "\n".join([*self.doubts, results_table(self.rows, _world(self.config)), *self.notes])
 
     def __repr__(self) -> str:
         return f"TrainingResult of {self.folder}\n{self}"
 
     def _repr_html_(self) -> str:
-        return results_html(self.rows, _world(self.config), self.notes)
+        return results_html(self.rows, _world(self.config), self.notes, self.doubts)
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,7 @@ class Comparison:
     failed      {name: sentence} of those that failed
     rows        the rows of the table: dataset, and the final evaluations
     notes       what is to be said about them
+    doubts      what the dataset doctor found in the data, which stands above the table
     unplugged   the run that the comparison is about; `network`, `curves` and `evaluation` are its
 
     >>> comparison.runs["crr"].config.learning.policy_loss, comparison.failed
@@ -128,18 +137,23 @@ class Comparison:
     def evaluation(self) -> dict:
         return self.unplugged.evaluation
 
+    @property
+    def doubts(self) -> list[str]:
+        """What the dataset doctor found in the data, sentence by sentence."""
+        return [finding_words(finding) for finding in checked_data(self.folder)]
+
     def plot(self):
         """The learning curves of all runs as a matplotlib figure."""
         return _draw(list(self.runs.values()), self.rows)
 
     def __str__(self) -> str:
-        return "\n".join([results_table(self.rows, self._title), *self.notes])
+        return "\n".join([*self.doubts, results_table(self.rows, self._title), *self.notes])
 
     def __repr__(self) -> str:
         return f"Comparison in {self.folder}\n{self}"
 
     def _repr_html_(self) -> str:
-        return results_html(self.rows, self._title, self.notes)
+        return results_html(self.rows, self._title, self.notes, self.doubts)
 
     @property
     def _title(self) -> str:
@@ -175,6 +189,10 @@ def _notes(folders: dict[str, RunFolder], failed: dict[str, str], seconds: float
     results = {name: folder.result() for name, folder in folders.items()}
     if not any("mean" in result for result in results.values()):
         notes.append("Nothing was evaluated, since there is no environment (--env).")
+    for name, folder in folders.items():
+        place = standing_of_log(folder.config, folder.read_log())
+        if place is not None:
+            notes.append(f"{spoken(name)[0].upper()}{spoken(name)[1:]}: {place.says}.")
     fallen = (fallen_words(name, folder.path, results[name], folder.best()) for name, folder in folders.items())
     notes += [sentence for sentence in fallen if sentence]
     for name, result in results.items():
@@ -198,7 +216,10 @@ def _draw(results: list[TrainingResult], rows: list[dict]):
     config = results[0].config
     source = f" from {Path(config.data).name}" if config.data and config.environment else ""
     mean = next((row["mean"] for row in rows if row["name"] == "dataset"), None)
-    return draw_curves(curves, f"{_world(config)}{source}, seed {config.seed}", mean)
+    # Of the run that the picture is about: the only one, or Unplugged, which is the last.
+    return draw_curves(
+        curves, f"{_world(config)}{source}, seed {config.seed}", mean, find_reference(results[-1].config)
+    )
 
 
 def _world(config: Config) -> str:

@@ -14,6 +14,7 @@ from mzu.episodes.doctor import findings as find
 from mzu.episodes.doctor.alignment import ImageAlignment, StateAlignment
 from mzu.episodes.doctor.environment_check import environment_findings, replay_findings
 from mzu.episodes.doctor.findings import DataFinding
+from mzu.episodes.doctor.layout import LayoutSample, layout_findings
 from mzu.episodes.doctor.statistics import JpegTraces, Statistics
 from mzu.episodes.episode import Episode
 from mzu.episodes.readers.minari_format import has_checksum
@@ -76,7 +77,7 @@ def check(
     dataset = data if isinstance(data, EpisodeDataset) else load_episodes(data, skip_bad=True)
     statistics, lossy = Statistics(), JpegTraces()
     after_step = dataset.format == "rlu" or getattr(environment, "id", "").startswith("dm_control:")
-    images, states = ImageAlignment(), StateAlignment(after_step)
+    images, states, sample = ImageAlignment(), StateAlignment(after_step), LayoutSample()
     first: list[Episode] = []
     for episode in dataset if progress is None else progress(dataset):
         statistics.add(episode)
@@ -87,6 +88,7 @@ def check(
             lossy.add(episode)
         else:
             states.add(episode)
+            sample.add(episode)
         if len(first) < _REPLAYED_EPISODES and environment is not None:
             first.append(episode)
     is_image = statistics.observation_shape is not None and len(statistics.observation_shape) == 3
@@ -104,6 +106,10 @@ def check(
             findings += environment_findings(statistics, environment)
             if not any(finding.severity == "wrong" for finding in findings):
                 found, replayed = replay_findings(first, environment)
+                if not replayed:
+                    others, replayed = layout_findings(sample, statistics.low, statistics.high, environment)
+                    # Single steps say what whole episodes could not.
+                    found = [*(one for one in found if one.severity != "note" or not replayed), *others]
                 findings += found
     findings.sort(key=lambda finding: ("wrong", "doubtful", "note").index(finding.severity))
     unchecked = [] if replayed else find.unchecked(judged, environment)
