@@ -39,7 +39,7 @@ _KERNEL_SOURCES = (
     "episodes/readers/tfrecord.py",
     "replay/priorities.py",
 )
-_OPTIONS = {
+KERNEL_OPTIONS = {
     "no_cfunc_wrapper": True,
     "nogil": True,  # the cores work on their rows at the same time
     "error_model": "numpy",  # no branch for division by zero
@@ -50,12 +50,12 @@ _KEPT_VERSIONS = 8  # folders of older sources that stay, for those who switch b
 
 def kernel_part(function):
     """Decorator for a function that only kernels call: compiled into them, and faster to compile than a kernel."""
-    return numba.njit(**_OPTIONS, no_cpython_wrapper=True)(function)
+    return numba.njit(**KERNEL_OPTIONS, no_cpython_wrapper=True)(function)
 
 
 def kernel(function):
     """Decorator: compile with Numba, without the global interpreter lock, cached on disk by source hash."""
-    compiled = numba.njit(**_OPTIONS)(function)
+    compiled = numba.njit(**KERNEL_OPTIONS)(function)
     # Somebody who edits while this process is still importing must not leave a mixture of old and new in the cache.
     if numba.config.DISABLE_JIT or cache_folder() is None or cache_folder().name != source_hash():
         return compiled

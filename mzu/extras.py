@@ -5,6 +5,7 @@ import importlib.util
 EXTRAS = {
     "ale_py": "atari",
     "cv2": "atari",
+    "minatar": "minatar",
     "dm_control": "control",
     "mujoco": "control",
     "pygame": "video",

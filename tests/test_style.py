@@ -60,7 +60,7 @@ NAMESAKES = (
     "search/reference.py",  # the plain twins of the search's kernels
     "search/reference_candidates.py",
     "search/improvement/reference.py",
-    "networks/compiled/forward_pass.py",  # the compiled twin of the Keras networks
+    "networks/compiled/state_pass.py",  # the compiled twin of the Keras networks
     "classroom/checks/",  # what a student's function is compared with
     "classroom/exercises/",
     "explain/mistakes.py",  # what the gallery of bugs plants
@@ -129,8 +129,11 @@ TESTED_IN = {
     "explain/target_terms.py": "explain/test_explanation.py",
     "explain/toy.py": "explain/test_by_hand.py",
     "nested_arrays.py": "training/test_trainer.py",
+    "networks/compiled/convolution.py": "networks/compiled/test_picture_pass.py",
     "networks/compiled/forward_pass.py": "networks/compiled/test_compile_model.py",
+    "networks/compiled/picture_weights.py": "networks/compiled/test_picture_pass.py",
     "networks/compiled/rows.py": "networks/compiled/test_compile_model.py",
+    "networks/compiled/state_pass.py": "networks/compiled/test_compile_model.py",
     "networks/compiled/vector_code.py": "networks/compiled/test_compile_model.py",
     "networks/compiled/weights.py": "networks/compiled/test_compile_model.py",
     "networks/constants.py": "networks/compiled/test_compile_model.py",

@@ -25,9 +25,13 @@ SPACES = Spaces(observation_shape=(8,), num_actions=4)
 SUPPORT = 10  # 21 categories
 SIZES = [(64, 2), (128, 4), (512, 10)]  # width, blocks
 BATCHES = [1, 64, 256]
+PICTURES = Spaces(observation_shape=(10, 10, 4), num_actions=6)  # as in MinAtar
+PICTURE_SIZES = [(16, 1)]
+PICTURE_BATCHES = [1, 16, 64]
 TRAINING_BATCH, UNROLL_STEPS = 128, 5
 LONG = 10**9  # training steps: the learning rate hardly falls
 SEARCH_COLUMNS = {
+    "observation": "observation",
     "width": "width",
     "blocks": "blocks",
     "batch": "batch",
@@ -59,9 +63,11 @@ def run(arguments) -> int:
         raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
     quiet, repetitions = arguments.json, arguments.repetitions
     networks = {size: _network(*size) for size in SIZES}
+    of_pictures = [_network(*size, PICTURES) for size in PICTURE_SIZES]
     if not quiet:
         print(f"One search of {SIMULATIONS} simulations, best of {repetitions}, {numba.config.NUMBA_NUM_THREADS} cores")
     cases = [(network, batch) for network in networks.values() for batch in BATCHES]
+    cases += [(network, batch) for network in of_pictures for batch in PICTURE_BATCHES]
     searches = _table((measure_search(*case, repetitions) for case in cases), SEARCH_COLUMNS, quiet)
     if not quiet:
         print(f"\nOne training step, {UNROLL_STEPS} steps unrolled, best of {repetitions}")
@@ -84,6 +90,7 @@ def measure_search(network: Network, batch: int, repetitions: int) -> dict:
     }
     times = best_times(contestants, repetitions)
     return {
+        "observation": "x".join(map(str, network.spaces.observation_shape)),
         "width": network.config.width,
         "blocks": network.config.num_blocks,
         "batch": batch,
@@ -185,13 +192,13 @@ def _loss(network: Network, observations, actions, rewards, values, policy_actio
     return tf.reduce_mean(unrolled_losses(predictions, targets, actions, *settings).total)
 
 
-def _network(width: int, blocks: int) -> Network:
+def _network(width: int, blocks: int, spaces: Spaces = SPACES) -> Network:
     config = NetworkConfig(width=width, num_blocks=blocks, value_support=SUPPORT, reward_support=SUPPORT)
-    network = build_network(config, SPACES)
+    network = build_network(config, spaces)
     # Untrained heads are zero: a few steps make the searched trees as uneven as a trained network's.
     step = make_training_step(network, jit_compile=False, learning_rate=1e-3)
     for seed in range(3):
-        step(*random_training_batch(np.random.default_rng(seed), SPACES, TRAINING_BATCH, UNROLL_STEPS))
+        step(*random_training_batch(np.random.default_rng(seed), spaces, TRAINING_BATCH, UNROLL_STEPS))
     return network
 
 
@@ -203,6 +210,10 @@ def _table(records, columns: dict[str, str], quiet: bool) -> list[dict]:
     for record in records:
         kept.append(record)
         if not quiet:
-            cells = (f"{record[key]:.4g}".rjust(len(title)) for key, title in columns.items())
+            cells = (_cell(record[key]).rjust(len(title)) for key, title in columns.items())
             print("  ".join(cells), flush=True)
     return kept
+
+
+def _cell(value) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"

@@ -1,4 +1,7 @@
-"""`mzu bench search`: one search against mctx, against the bare matrix products it needs, and the tree on its own."""
+"""`mzu bench search`: one search against mctx, against the bare matrix products it needs, and the tree on its own.
+
+Of states and of pictures, and what the first evaluations of sampled actions cost.
+"""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +15,10 @@ from mzu.compilation import kernel
 from mzu.config import SearchConfig
 from mzu.extras import require
 from mzu.networks.compiled.forward_pass import CompiledModel
+from mzu.networks.compiled.picture_weights import random_picture_weights
 from mzu.networks.compiled.vector_code import add_product, pack, padded
 from mzu.networks.compiled.weights import pad_columns, random_weights
+from mzu.networks.constants import HEAD_PLANES
 from mzu.search.batched_kernels import add_node
 from mzu.search.cores import run_on_cores
 from mzu.search.kernels import ALL_ACTIONS, Inputs, select
@@ -32,6 +37,8 @@ CASES = [  # actions, width, blocks, batch
     (18, 64, 2, 256),
     (4, 512, 10, 64),
 ]
+PICTURE, PICTURE_ACTIONS = (10, 10, 4), 6  # as in MinAtar
+PICTURE_CASES = [(planes, blocks, batch) for planes in (16, 32) for blocks in (1, 2) for batch in (1, 16, 64)]
 COLUMNS = {
     "actions": "actions",
     "width": "width",
@@ -45,6 +52,11 @@ COLUMNS = {
     "gemm_fraction": "of GEMM limit",
     "blas_to_tile": "BLAS / tile",
     "tree_simulations_per_second": "tree alone, sim/s",
+}
+PICTURE_COLUMNS = {
+    "width": "planes",
+    **{name: COLUMNS[name] for name in ("blocks", "batch", "mzu_ms", "mctx_ms", "mctx_gumbel_ms", "gemm_ms")},
+    **{name: COLUMNS[name] for name in ("speedup", "gemm_fraction")},
 }
 SAMPLED, DIMENSIONS = 20, 6  # candidates and action dimensions, as in DM Control
 SAMPLED_CASES = [1, 16, 64]  # batch, at width 64 with 2 blocks
@@ -60,7 +72,8 @@ SAMPLED_COLUMNS = {
 
 def add_arguments(parser) -> None:
     parser.add_argument("--peers", action="store_true", help="also time mctx (pip install mzu[peers])")
-    parser.add_argument("--json", action="store_true", help="print a list of records instead of a table")
+    parser.add_argument("--only", choices=("states", "pictures", "sampled"), help="one of the three tables")
+    parser.add_argument("--json", action="store_true", help="print a list of records instead of tables")
     parser.add_argument("--repetitions", type=int, default=10, help="rounds, of which the best counts (default 10)")
 
 
@@ -69,24 +82,35 @@ def run(arguments) -> int:
         raise ValueError(f"--repetitions is {arguments.repetitions}, but must be at least 1")
     if arguments.peers:
         require("mctx", "--peers")
+    repetitions, peers = arguments.repetitions, arguments.peers
+    tables = {
+        "states": (
+            f"{SIMULATIONS} simulations, best of {repetitions} interleaved repetitions, "
+            f"{numba.config.NUMBA_NUM_THREADS} cores",
+            COLUMNS,
+            [lambda case=case: search_record(*case, repetitions=repetitions, peers=peers) for case in CASES],
+        ),
+        "pictures": (
+            f"Pictures of {' x '.join(map(str, PICTURE))}, {PICTURE_ACTIONS} actions",
+            PICTURE_COLUMNS,
+            [lambda case=case: measure_pictures(*case, repetitions, peers) for case in PICTURE_CASES],
+        ),
+        "sampled": (
+            f"Continuous actions, {DIMENSIONS} dimensions, {SAMPLED} sampled; the root's first evaluations",
+            SAMPLED_COLUMNS,
+            [lambda batch=batch: measure_sampled(batch, repetitions) for batch in SAMPLED_CASES],
+        ),
+    }
     records = []
-    for case in CASES:
-        records.append(search_record(*case, repetitions=arguments.repetitions, peers=arguments.peers))
+    for name in tables if arguments.only is None else [arguments.only]:
+        title, columns, cases = tables[name]
         if not arguments.json:
-            if len(records) == 1:
-                print(f"{SIMULATIONS} simulations, best of {arguments.repetitions} interleaved repetitions, "
-                      f"{numba.config.NUMBA_NUM_THREADS} cores\n")  # fmt: skip
-                print("  ".join(COLUMNS.values()))
-            print("  ".join(_cell(records[-1][key], len(title)) for key, title in COLUMNS.items()), flush=True)
-    for number, batch in enumerate(SAMPLED_CASES):
-        records.append(measure_sampled(batch, arguments.repetitions))
-        if not arguments.json:
-            if number == 0:
-                print(
-                    f"\nContinuous actions, {DIMENSIONS} dimensions, {SAMPLED} sampled; the root's first evaluations\n"
-                )
-                print("  ".join(SAMPLED_COLUMNS.values()))
-            print("  ".join(_cell(records[-1][key], len(title)) for key, title in SAMPLED_COLUMNS.items()), flush=True)
+            print("\n" * bool(records) + title + "\n")
+            print("  ".join(columns.values()))
+        for measure in cases:
+            records.append(measure())
+            if not arguments.json:
+                print("  ".join(_cell(records[-1][key], len(text)) for key, text in columns.items()), flush=True)
     if arguments.json:
         print(json.dumps(records, indent=2))
     return 0
@@ -100,14 +124,41 @@ def search_record(actions: int, width: int, blocks: int, batch: int, repetitions
     """
     rng = np.random.default_rng(0)
     weights = random_weights(rng, OBSERVATION_SIZE, actions, width, blocks, SUPPORT)
-    model = CompiledModel(weights)
-    observations = rng.normal(size=(batch, OBSERVATION_SIZE)).astype(np.float32)
-    config = SearchConfig(num_simulations=SIMULATIONS)
-    contestants = {
-        "mzu": lambda: search(model, observations, config, rng),
-        "tree": tree_alone(rng, actions, batch),
-        **matrix_products_of_search(rng, actions, width, blocks, batch),
+    outputs = 2 * SUPPORT + 1
+    shapes = [(1, width + actions, width)] + [(1, width, width)] * (2 * blocks)
+    shapes += [(1, width, outputs), (1, width, outputs + actions)]
+    contestants = {"tree": tree_alone(rng, actions, batch), **matrix_products_of_search(rng, shapes, batch)}
+    record, times = _against_peers(rng, weights, batch, contestants, repetitions, peers)
+    return {
+        "actions": actions,
+        "width": width,
+        "blocks": blocks,
+        "batch": batch,
+        **record,
+        "blas_to_tile": times["gemm share"] / times["tile share"],
+        "tree_simulations_per_second": batch * SIMULATIONS / times["tree"] * 1000,
     }
+
+
+def measure_pictures(planes: int, blocks: int, batch: int, repetitions: int, peers: bool) -> dict:
+    """As `search_record`, of pictures; the bare products are those of convolutions whose inputs lie side by side."""
+    rng = np.random.default_rng(0)
+    weights = random_picture_weights(rng, PICTURE, PICTURE_ACTIONS, planes, blocks, SUPPORT)
+    places, outputs = PICTURE[0] * PICTURE[1], 2 * SUPPORT + 1
+    shapes = [(places, 9 * planes, planes)] * (1 + 2 * blocks) + [(places, planes, 3 * HEAD_PLANES)]
+    shapes += [(1, places * HEAD_PLANES, size) for size in (outputs, outputs, PICTURE_ACTIONS)]
+    contestants = matrix_products_of_search(rng, shapes, batch)
+    del contestants["tile share"]  # its convolutions are another tile's
+    record, _ = _against_peers(rng, weights, batch, contestants, repetitions, peers)
+    return {"actions": PICTURE_ACTIONS, "width": planes, "blocks": blocks, "batch": batch, **record}
+
+
+def _against_peers(rng, weights, batch: int, contestants: dict, repetitions: int, peers: bool) -> tuple[dict, dict]:
+    """What states and pictures have in common: the search's part of a record, and the times of all contestants."""
+    model = CompiledModel(weights)
+    observations = rng.normal(size=(batch, *weights.observation_shape)).astype(np.float32)
+    config = SearchConfig(num_simulations=SIMULATIONS)
+    contestants = {"mzu": lambda: search(model, observations, config, rng), **contestants}
     if peers:
         from mzu.bench.mctx_peer import mctx_search
 
@@ -116,11 +167,7 @@ def search_record(actions: int, width: int, blocks: int, batch: int, repetitions
     times = best_times(contestants, repetitions)
     gemm = min(time for name, time in times.items() if name.startswith("gemm"))
     mctx, mctx_gumbel = times.get("mctx muzero"), times.get("mctx gumbel")
-    return {
-        "actions": actions,
-        "width": width,
-        "blocks": blocks,
-        "batch": batch,
+    record = {
         "simulations": SIMULATIONS,
         "mzu_ms": times["mzu"],
         "mctx_ms": mctx,
@@ -128,9 +175,8 @@ def search_record(actions: int, width: int, blocks: int, batch: int, repetitions
         "gemm_ms": gemm,
         "speedup": min(mctx, mctx_gumbel) / times["mzu"] if peers else None,
         "gemm_fraction": gemm / times["mzu"],
-        "blas_to_tile": times["gemm share"] / times["tile share"],
-        "tree_simulations_per_second": batch * SIMULATIONS / times["tree"] * 1000,
     }
+    return record, times
 
 
 def measure_sampled(batch: int, repetitions: int) -> dict:
@@ -160,23 +206,22 @@ def measure_sampled(batch: int, repetitions: int) -> dict:
     }
 
 
-def matrix_products_of_search(rng, actions: int, width: int, blocks: int, batch: int) -> dict:
+def matrix_products_of_search(rng, shapes: list[tuple[int, int, int]], batch: int) -> dict:
     """The matrix products of all forward passes of a search, by BLAS, in three ways; the fastest counts.
+
+    shapes     of each product: rows for each position of the batch, inputs, outputs
 
     "gemm whole": the batch at once, BLAS spreads it over the cores. "gemm split": one share of the rows for each core.
     "gemm share": one core's share, while the other cores idle; what splitting would reach if cores never disturbed each
     other. Beside them "tile share": the same share by the search's own matrix product.
     """
     blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
-    outputs = 2 * SUPPORT + 1
-    shapes = [(width + actions, width)] + [(width, width)] * (2 * blocks)
-    shapes += [(width, outputs), (width, outputs + actions)]
     cores = min(numba.config.NUMBA_NUM_THREADS, batch)
-    matrices = tuple(rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    matrices = tuple(rng.normal(size=shape[1:]).astype(np.float32) for shape in shapes)
 
-    def layers(rows):
-        inputs = tuple(rng.normal(size=(rows, shape[0])).astype(np.float32) for shape in shapes)
-        return inputs, tuple(np.empty((rows, shape[1]), np.float32) for shape in shapes)
+    def layers(positions):
+        inputs = tuple(rng.normal(size=(positions * rows, size)).astype(np.float32) for rows, size, _ in shapes)
+        return inputs, tuple(np.empty((positions * rows, size), np.float32) for rows, _, size in shapes)
 
     shares = [layers(-(-batch // cores)) for _ in range(cores)]
     whole = layers(batch)

@@ -1,9 +1,9 @@
 """`Environment`: what the whole library expects of a world to act in (paper, section "Reanalyse": fresh games).
 
-Four kinds fulfil it: Gymnasium's, Atari's, DM Control's and the built-in games; `make` builds them all, and holds the
-actions of any of them for several steps where the id says so (held_actions.py). There is no automatic reset: what
-`step` returns at the end is the last observation of this episode, never the first of the next, so that no transition is
-recorded that did not happen.
+Five kinds fulfil it: Gymnasium's, Atari's, MinAtar's, DM Control's and the built-in games; `make` builds them all, and
+holds the actions of any of them for several steps where the id says so (held_actions.py). There is no automatic reset:
+what `step` returns at the end is the last observation of this episode, never the first of the next, so that no
+transition is recorded that did not happen.
 """
 
 import math

@@ -2,6 +2,7 @@
 
 catch, point, chain, identity, ...    the built-in games (games.py)
 atari:Pong                            Atari under the paper's rules (atari.py)
+minatar:breakout                      MinAtar, five of Atari's games on 10x10 pictures (minatar.py)
 dm_control:cartpole-swingup           DM Control (control.py)
 CartPole-v1, or a gymnasium.Env       anything else that Gymnasium can make (gymnasium_environment.py)
 my_worlds:Lift-v0                     the same, after the import of a module that registers it: `module_of` names it
@@ -41,6 +42,10 @@ def make(id, **options) -> Environment:
         from mzu.environments.atari import AtariEnvironment
 
         return AtariEnvironment(name, **options)
+    if colon and kind == "minatar":
+        from mzu.environments.minatar import MinAtarEnvironment
+
+        return MinAtarEnvironment(name, **options)
     if colon and kind == "dm_control":
         from mzu.environments.control import ControlEnvironment
 
@@ -90,7 +95,7 @@ def module_of(id: str) -> str | None:
     """
     world, _, _ = id.partition("?")
     module, colon, _ = world.partition(":")
-    return module if colon and module not in ("atari", "dm_control") else None
+    return module if colon and module not in ("atari", "dm_control", "minatar") else None
 
 
 def refuse_unknown_module(id: str | None, where: str) -> None:
@@ -143,6 +148,8 @@ def _failed(id: str, error: Exception) -> str:
 def _unknown(id: str, games: list[str], registered: list[str]) -> str:
     near = difflib.get_close_matches(id, games + registered, n=1, cutoff=0.6)
     advice = (
-        f"did you mean '{near[0]}'?" if near else "ids look like catch, CartPole-v1, atari:Pong, dm_control:cheetah-run"
+        f"did you mean '{near[0]}'?"
+        if near
+        else "ids look like catch, CartPole-v1, minatar:breakout, atari:Pong, dm_control:cheetah-run"
     )
     return f"There is no environment '{id}'; {advice}"

@@ -195,10 +195,12 @@ function gaussianChart(label, mean, scale, actions, weights) {
   return picture;
 }
 
-// The observation's bytes [height, width, channels] as pictures: colours where a frame has three channels, else grey.
+// The observation's bytes [height, width, channels] as pictures: one for each frame where its planes have names and
+// colours, in colours where a frame has three channels, else each channel in grey.
 function pictures(observation, frames) {
   const [height, width, channels] = observation.shape;
   const bytes = Uint8Array.from(atob(observation.base64), (letter) => letter.charCodeAt(0));
+  if (observation.planes) return pictureOfPlanes(observation, bytes, frames);
   const inColour = channels / frames === 3;
   const count = inColour ? frames : channels;
   const box = make("div", { class: "pictures" });
@@ -212,13 +214,40 @@ function pictures(observation, frames) {
 }
 
 function picture(bytes, height, width, channels, channelsOf, name) {
+  return painted(height, width, name, (pixel) => channelsOf.map((channel) => bytes[pixel * channels + channel]));
+}
+
+// Every plane in its colour, black where nothing is; the first planes lie on top, as in `environments/minatar.py`.
+function pictureOfPlanes(observation, bytes, frames) {
+  const [height, width, channels] = observation.shape;
+  const colours = observation.planes.map(([, colour]) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
+  const box = make("div", { class: "pictures" });
+  for (let frame = 0; frame < frames; frame++) {
+    const name = frames === 1 ? "its planes in colours" : `frame ${frame + 1} of ${frames}`;
+    const drawn = painted(height, width, name, (pixel) => {
+      const first = pixel * channels + frame * colours.length;
+      return colours.find((_, plane) => bytes[first + plane]) || [0, 0, 0];
+    });
+    box.append(make("figure", {}, drawn, make("figcaption", {}, name)));
+  }
+  const legend = make("ul", { class: "legend", "aria-label": "Planes of the picture" });
+  observation.planes.forEach(([name, colour]) => {
+    const swatch = make("span", { class: "swatch" });
+    swatch.style.background = colour;
+    legend.append(make("li", {}, swatch, name));
+  });
+  box.append(legend);
+  return box;
+}
+
+// A picture whose pixels have the colours [red, green, blue] that a function says.
+function painted(height, width, name, colourOf) {
   const canvas = make("canvas", { width, height, role: "img", "aria-label": `Observation, ${name}` });
   const zoom = Math.max(1, Math.floor(160 / Math.max(height, width)));
   canvas.style.width = `${zoom * width}px`;
   const pixels = new ImageData(width, height);
   for (let pixel = 0; pixel < height * width; pixel++) {
-    channelsOf.forEach((channel, colour) => (pixels.data[4 * pixel + colour] = bytes[pixel * channels + channel]));
-    pixels.data[4 * pixel + 3] = 255;
+    pixels.data.set([...colourOf(pixel), 255], 4 * pixel);
   }
   canvas.getContext("2d").putImageData(pixels, 0, 0);
   return canvas;

@@ -7,6 +7,7 @@ import base64
 import numpy as np
 
 from mzu.config import LearningConfig, NetworkConfig
+from mzu.environments.minatar import planes_of
 from mzu.explain.found_position import Found
 from mzu.explain.system import System
 from mzu.explain.wording import action_name
@@ -37,7 +38,7 @@ def position_section(system: System, found: Found) -> dict:
         "source": stored.source,
         "segment": [found.start, found.start + found.game.piece.length],
         "segment_length": system.config.replay.segment_length,
-        "observation": _array(found.game.observation),
+        "observation": _array(found.game.observation) | _planes(system),
         "action": np.asarray(stored.actions[step]).tolist(),
         "reward": float(stored.rewards[step]),
         "terminated": bool(stored.terminated and last),
@@ -267,6 +268,12 @@ def _origin(found: Found) -> str:
     if found.given is not None:
         return IN_REPLAY
     return SEARCHED_NOW if found.results else STORED
+
+
+def _planes(system: System) -> dict:
+    """Names and colours of a picture's planes, where each shows one kind of thing."""
+    planes = planes_of(system.config.environment)
+    return {} if planes is None else {"planes": planes}
 
 
 def _array(array: np.ndarray) -> dict:

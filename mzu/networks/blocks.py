@@ -12,13 +12,12 @@ and of actions are exceptions (`representation.py`, `dynamics.py`).
 
 import math
 
-from mzu.networks.constants import NORM_EPSILON
+from mzu.networks.constants import HEAD_PLANES, NORM_EPSILON
 from mzu.silent_tensorflow import initializers, layers, ops, random
 
 SMALL_IMAGE = 16  # images with no side longer than this keep their size
 SMALLEST_SIDE = 8  # larger ones are halved until no side is longer than this: 96 -> 6, 84 -> 6, 64 -> 8
 STAGE_BLOCKS = (2, 3, 3)  # MuZero: residual blocks after the first, second and third halving
-HEAD_PLANES = 16  # our choice: planes that a head looks at
 
 
 def new_initialiser(seed: int):

@@ -1,15 +1,15 @@
 """`KerasModel`: a Keras network as the search wants it (the contract of `networks/model.py`).
 
 One TensorFlow call per simulation evaluates dynamics and prediction and turns logits into numbers, for the whole batch.
-This is how convolutional networks are searched; a fully-connected one has a compiled twin that is faster
-(`compile_model`), against which this model is the plain one to compare with.
+This is how networks for large pictures are searched; others have a compiled twin that is faster (`compile_model`),
+against which this model is the plain one to compare with.
 """
 
 import math
 
 import numpy as np
 
-from mzu.networks.model import GaussianPolicy
+from mzu.networks.model import GaussianPolicy, checked_observations
 from mzu.networks.network import Network
 from mzu.networks.policy_heads import gaussian_parameters
 from mzu.networks.scalars import scalar_from_logits
@@ -32,10 +32,7 @@ class KerasModel:
     def initial(self, observations):
         """Observations [B, ...] -> hidden [B, ...], policy, value [B]."""
         spaces = self.network.spaces
-        observations = np.asarray(observations, spaces.observation_dtype)
-        if observations.shape[1:] != spaces.observation_shape:
-            expected = ", ".join(map(str, spaces.observation_shape))
-            raise ValueError(f"observations have shape {observations.shape}, but this network takes [B, {expected}]")
+        observations = checked_observations(observations, spaces.observation_shape, spaces.observation_dtype)
         hidden, policy, value = self._initial(tf.constant(observations))
         return hidden.numpy(), _arrays(policy), value.numpy()
 

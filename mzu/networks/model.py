@@ -15,6 +15,30 @@ class GaussianPolicy(NamedTuple):
 Policy = np.ndarray | GaussianPolicy  # logits [B, A], or mean and scale [B, D]
 
 
+def checked_observations(observations, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Observations [B, *shape], C-contiguous, of the type that a network takes; a sentence where they are another.
+
+    Nothing is made a picture of 0..255 that is not one: of numbers from 0 to 1 only black would be left.
+    """
+    given = np.asarray(observations)
+    if given.shape[1:] != shape:
+        expected = ", ".join(map(str, shape))
+        raise ValueError(f"observations have shape {given.shape}, but this network takes [B, {expected}]")
+    if dtype == "uint8":
+        if given.dtype != np.uint8:
+            raise ValueError(
+                f"observations are {given.dtype}, but this network takes pictures of whole numbers 0..255 (uint8)"
+            )
+        return np.ascontiguousarray(given)
+    if given.dtype.kind not in "fiub":
+        raise ValueError(f"observations are {given.dtype}, but this network takes numbers (float32)")
+    given = np.ascontiguousarray(given, np.float32)
+    if not np.isfinite(given).all():
+        row = np.flatnonzero(~np.isfinite(given).reshape(len(given), -1).all(axis=1))[0]
+        raise ValueError(f"observations[{row}] holds NaN or infinity")
+    return given
+
+
 class Model(Protocol):
     """Any object with these two methods can be searched. Everything is batched."""
 

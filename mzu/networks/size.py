@@ -5,7 +5,8 @@ import math
 from mzu.available_memory import available_memory, shown_bytes
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
-from mzu.networks.blocks import HEAD_PLANES, num_halvings
+from mzu.networks.blocks import num_halvings
+from mzu.networks.constants import HEAD_PLANES
 from mzu.networks.scalars import head_size
 
 MOST_BLOCKS = 1000  # each takes milliseconds to build and to compile; the paper has 10

@@ -9,8 +9,9 @@ import math
 import numpy as np
 
 from mzu.compilation import kernel, kernel_part
-from mzu.networks.compiled.forward_pass import INPUT, OUTPUT, evaluate, new_buffers
-from mzu.search.cores import run_on_cores
+from mzu.networks.compiled.forward_pass import evaluate, new_buffers
+from mzu.networks.compiled.state_pass import INPUT, OUTPUT
+from mzu.search.cores import ROWS_PER_PIECE, run_on_cores
 from mzu.search.kernels import (
     SAMPLED_CATEGORICAL,
     SAMPLED_GAUSSIAN,
@@ -22,6 +23,8 @@ from mzu.search.kernels import (
     select,
 )
 from mzu.search.tree import NO_NODE, ROOT
+
+PICTURES_PER_PIECE = 8
 
 
 @kernel
@@ -86,7 +89,7 @@ def add_first_evaluation(tree, settings, inputs, b, candidate, reward, policy, v
 def search_compiled(network, observations, tree, settings, inputs) -> tuple[int, int]:
     """The whole search of all rows in compiled code. Returns the first row and node that were not finite, or -1, -1.
 
-    observations [B, O], padded to whole panels.
+    observations as `CompiledModel.padded_observations` makes them.
     """
     bad_nodes = np.full(len(observations), -1, np.int32)
     chosen = np.zeros((len(observations), 2), np.int64)
@@ -95,7 +98,8 @@ def search_compiled(network, observations, tree, settings, inputs) -> tuple[int,
         buffers = new_buffers(network, max(stop - start, settings.first))
         _search_piece(network, observations, buffers, tree, settings, inputs, chosen, bad_nodes, start, stop)
 
-    run_on_cores(run, len(observations))
+    # Of pictures, whose planes are many numbers, fewer rows fit a level-2 cache.
+    run_on_cores(run, len(observations), ROWS_PER_PIECE if observations.ndim == 2 else PICTURES_PER_PIECE)
     if bad_nodes.max() < 0:
         return -1, -1
     row = int(np.flatnonzero(bad_nodes >= 0)[0])

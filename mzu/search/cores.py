@@ -13,10 +13,10 @@ import numba
 ROWS_PER_PIECE = 32  # trees, hidden states and activations of 32 rows about fit a level-2 cache at width 64
 
 
-def run_on_cores(run, batch: int) -> None:
+def run_on_cores(run, batch: int, rows_per_piece: int = ROWS_PER_PIECE) -> None:
     """Calls run(start, stop) for pieces of the rows 0..batch - 1, on all cores or as many as NUMBA_NUM_THREADS says."""
     threads = numba.config.NUMBA_NUM_THREADS
-    pieces = min(batch, threads * -(-batch // (threads * ROWS_PER_PIECE)))
+    pieces = min(batch, threads * -(-batch // (threads * rows_per_piece)))
     ends = [piece * batch // pieces for piece in range(pieces + 1)]
     todo = iter(list(itertools.pairwise(ends)))
 

@@ -3,6 +3,7 @@
 import math
 
 from mzu.config import SearchConfig
+from mzu.networks.compiled.compile_model import has_twin
 from mzu.networks.compiled.vector_code import padded
 from mzu.networks.network import Network
 from mzu.search.tree import tree_bytes
@@ -13,8 +14,9 @@ def search_bytes(network: Network, config: SearchConfig, batch: int) -> int:
     spaces, sampled = network.spaces, config.num_sampled_actions
     if spaces.continuous and sampled is None:
         raise ValueError("Continuous actions must be sampled; set search.num_sampled_actions (20 in DM Control)")
-    # The compiled twin of a fully-connected network pads its hidden states.
-    hidden_size = math.prod(network.hidden_shape) if spaces.is_image else padded(*network.hidden_shape)
+    *places, channels = network.hidden_shape
+    # The compiled twin pads its hidden states.
+    hidden_size = math.prod(places) * (padded(channels) if has_twin(network) else channels)
     dimensions = spaces.num_actions if spaces.continuous else int(sampled is not None)
     candidates = root_candidates(network, config)
     first = candidates if config.evaluates_first else 0

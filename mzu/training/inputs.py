@@ -80,7 +80,7 @@ def environment_maker(config: Config, picture: bool = False) -> Callable[[], Env
         raise ValueError("This run has no environment to play in; give one with --env ID")
     # Frames are stacked where they are read (`network.frame_stack`), so that they are stored once.
     options = {"stack": 1} if config.environment.startswith("atari:") else {}
-    if picture and not config.environment.startswith(("atari:", "dm_control:")):
+    if picture and not config.environment.startswith(("atari:", "minatar:", "dm_control:")):
         options["render_mode"] = "rgb_array"  # the others draw without being told
 
     def make_environment() -> Environment:

@@ -20,7 +20,7 @@ from mzu.games.player import Player, temperature_at
 from mzu.learning.learner import Learner
 from mzu.learning.targets import Targets
 from mzu.nested_arrays import inside, under
-from mzu.networks.compiled.compile_model import model_for_search, network_weights
+from mzu.networks.compiled.compile_model import has_twin, model_for_search, network_weights
 from mzu.networks.compiled.weights import NetworkWeights
 from mzu.networks.network import Network, build_network
 from mzu.networks.representation import fit_to_observations
@@ -202,7 +202,7 @@ class Trainer:
         self.learner.restore(inside(state, "learner"))
         for number, array in inside(state, "acting").items():
             self._acting_network.trainable_variables[int(number)].assign(array)
-        if not self.network.spaces.is_image:
+        if has_twin(self.network):
             self._new_weights = network_weights(self._acting_network)
         self.replay.restore(inside(state, "replay"))
         self.player.sources.restore(inside(state, "sources"))
@@ -286,7 +286,7 @@ class Trainer:
         """Takes the network's weights for the games that follow. The other core packs them, beside the next step."""
         if self._acting_network is not self.network:
             self._acting_network.copy_weights_from(self.network)
-        if not self.network.spaces.is_image:
+        if has_twin(self.network):
             self._new_weights = network_weights(self._acting_network)
 
     def _use_weights(self) -> None:
@@ -297,10 +297,10 @@ class Trainer:
     def _new_acting_network(self) -> Network:
         """What the games are searched with: a copy where it must outlast the learner's step.
 
-        That is so for images, whose model reads the network itself, and where weights are copied every few steps only.
-        A compiled model has taken the weights over already.
+        That is so for large images, whose model reads the network itself, and where weights are copied every few steps
+        only. A compiled model has taken the weights over already.
         """
-        if not self.network.spaces.is_image and self.config.acting.refresh_period == 1:
+        if has_twin(self.network) and self.config.acting.refresh_period == 1:
             return self.network
         network = build_network(self.network.config, self.network.spaces)
         network.copy_weights_from(self.network)

@@ -14,6 +14,8 @@ from mzu.commands.cli import main
 def tiny(monkeypatch):
     monkeypatch.setattr(networks, "SIZES", [(8, 1)])
     monkeypatch.setattr(networks, "BATCHES", [2])
+    monkeypatch.setattr(networks, "PICTURE_SIZES", [(4, 0)])
+    monkeypatch.setattr(networks, "PICTURE_BATCHES", [1])
     monkeypatch.setattr(networks, "SIMULATIONS", 4)
     monkeypatch.setattr(networks, "TRAINING_BATCH", 4)
     monkeypatch.setattr(networks, "UNROLL_STEPS", 1)
@@ -22,7 +24,8 @@ def tiny(monkeypatch):
 def test_the_records_hold_times_and_their_ratios(tiny, capsys):
     assert main(["bench", "networks", "--json", "--repetitions", "1"]) == 0
     records = json.loads(capsys.readouterr().out)
-    (searched,), (trained,) = records["search"], records["training"]
+    (searched, pictures), (trained,) = records["search"], records["training"]
+    assert (pictures["observation"], pictures["width"], pictures["batch"]) == ("10x10x4", 4, 1)
     assert (searched["width"], searched["blocks"], searched["batch"], searched["simulations"]) == (8, 1, 2, 4)
     assert searched["ratio"] == pytest.approx(searched["keras_ms"] / searched["twin_ms"])
     assert trained["ratio"] == pytest.approx(trained["plain_ms"] / trained["jit_ms"])

@@ -19,6 +19,7 @@ import pytest
 from mzu.acting.collect import collect
 from mzu.config import Config
 from mzu.environments.make import make
+from mzu.environments.minatar import coloured, planes_of
 from mzu.episodes.readers.npz import write_npz
 from mzu.explain import server
 from mzu.explain.explanation import explain_position
@@ -390,6 +391,20 @@ def test_frames_of_three_channels_are_in_colour(show, corridor):
     for place in (0, 1):
         for colour in range(3):
             assert pixels(browser, place, colour) == frames[:, :, 3 * place + colour].ravel().tolist()
+
+
+def test_named_planes_are_one_picture_in_colours_with_a_legend(show, corridor):
+    planes = planes_of("minatar:breakout")
+    board = np.zeros((10, 10, 4), np.uint8)
+    board[9, 4, 0] = board[3, 0, 1] = board[3, 0, 2] = board[4, 5, 2] = 255
+    board[1:3, :, 3] = 255
+    data = base64.b64encode(board.tobytes()).decode()
+    observation = {"shape": [10, 10, 4], "dtype": "uint8", "base64": data, "planes": planes}
+    browser = show(dataclasses.replace(corridor, position=corridor.position | {"observation": observation}))
+    for colour in range(3):
+        assert pixels(browser, 0, colour) == coloured(board, planes)[:, :, colour].ravel().tolist()
+    assert browser.execute_script("return document.querySelectorAll('#observation canvas').length") == 1
+    assert text(browser, "#observation .legend").split() == ["paddle", "ball", "trail", "brick"]
 
 
 def pixels(browser, place, colour=0):

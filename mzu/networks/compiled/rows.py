@@ -1,4 +1,4 @@
-"""Layer Normalisation and softmax of the compiled network's rows, as vector code with sums in a fixed order.
+"""Layer Normalisation and softmax of the compiled network's rows and pictures, with sums in a fixed order.
 
 Floating-point sums depend on their order in the last digit. To add one number after the other, as written, is slow: a
 processor can add 16 side by side. A compiler that is allowed to reorder ("fastmath") is fast, but chooses another order
@@ -67,6 +67,56 @@ def _norm_relu_compiled(typing_context, x, scale, offset, width, epsilon, out):
 # norm_relu(x, scale, offset, width, epsilon, out): Layer Normalisation over the first `width` numbers of the row x,
 # then ReLU, into the row `out`, which may be x. The padding of scale and offset holds zeros, and then that of `out`.
 norm_relu = _norm_relu_plain if numba.config.DISABLE_JIT else _norm_relu_compiled
+
+
+def _norm_relu_picture_plain(x, positions, width, scale, offset, epsilon, places, out):
+    distance = x[:positions, :width] - x[:positions, :width].mean()
+    normed = distance / np.sqrt(np.square(distance).mean() + epsilon) * scale[:width] + offset[:width]
+    out[places, :width], out[places, width:] = np.maximum(normed, 0), 0
+
+
+@intrinsic
+def _norm_relu_picture_compiled(typing_context, x, positions, width, scale, offset, epsilon, places, out):
+    def codegen(context, builder, signature, arguments):
+        panels, positions = _Panels(builder, arguments[2]), arguments[1]
+        x, scale, offset, places, out = (_start(context, builder, signature, arguments, k) for k in (0, 3, 4, 6, 7))
+        channels = _row_size(context, builder, signature, arguments, 0)
+        share = builder.fdiv(ir.Constant(_FLOAT, 1), builder.sitofp(builder.mul(positions, arguments[2]), _FLOAT))
+
+        def at(position, start):
+            return builder.add(builder.mul(position, channels), start)
+
+        def mean(add):
+            """The mean over the picture of what `add` adds of the panel that begins at `start`."""
+            total = panels.picture_sum(positions, lambda position, start, sums: add(at(position, start), start, sums))
+            return builder.fmul(total, share)
+
+        # The channels that are too many hold zeros, which add nothing to the first sum.
+        centre = panels.spread(mean(lambda place, start, sums: builder.fadd(sums, panels.load(x, place))))
+
+        def add_square(place, start, sums):
+            distance = builder.fsub(panels.inside(start, panels.load(x, place), centre), centre)
+            return panels.multiply_add(distance, distance, sums)
+
+        deviation = panels.call("llvm.sqrt.f32", builder.fadd(mean(add_square), arguments[5]))
+        inverse = panels.spread(builder.fdiv(ir.Constant(_FLOAT, 1), deviation))
+        with panels.each() as start:
+            factor, shift = (builder.fmul(inverse, panels.load(scale, start)), panels.load(offset, start))
+            with cgutils.for_range(builder, positions) as loop:
+                distance = builder.fsub(panels.load(x, at(loop.index, start)), centre)
+                normed = panels.multiply_add(distance, factor, shift)
+                place = builder.load(builder.gep(places, [loop.index]))
+                panels.store(panels.larger(normed, _floats(0)), out, at(place, start))
+        return context.get_dummy_value()
+
+    signature = types.void(x, types.intp, types.intp, scale, offset, types.float32, places, out)
+    return signature, codegen
+
+
+# norm_relu_picture(x, positions, width, scale, offset, epsilon, places, out): Layer Normalisation over the first
+# `width` channels of all positions of the picture x, then ReLU; position p goes to row places[p] of `out`, as wide as
+# x. The channels of x that are too many hold zeros, so does the padding of scale and offset, and then that of `out`.
+norm_relu_picture = _norm_relu_picture_plain if numba.config.DISABLE_JIT else _norm_relu_picture_compiled
 
 
 def _expectation_plain(logits, bins):
@@ -154,6 +204,25 @@ class _Panels:
                 self.builder.store(vector, place)
         return [self.combine(self.builder.load(place), self.builder.fadd) for place in places]
 
+    def picture_sum(self, positions, add):
+        """One number, the sum over positions and panels; add(position, start, sums) gives `sums` with a panel added."""
+        four = ir.Constant(positions.type, 4)
+        places = [cgutils.alloca_once_value(self.builder, _floats(0)) for _ in range(4)]
+        whole = self.builder.sub(positions, self.builder.srem(positions, four))
+
+        def step(position, start, place):
+            self.builder.store(add(position, start, self.builder.load(place)), place)
+
+        with self.each() as start:
+            with cgutils.for_range_slice(self.builder, ir.Constant(positions.type, 0), whole, four) as (position, _):
+                for number, place in enumerate(places):
+                    step(self.builder.add(position, ir.Constant(positions.type, number)), start, place)
+            with cgutils.for_range_slice(self.builder, whole, positions, ir.Constant(positions.type, 1)) as (rest, _):
+                step(rest, start, places[0])
+        first, second, third, fourth = (self.builder.load(place) for place in places)
+        vector = self.builder.fadd(self.builder.fadd(first, second), self.builder.fadd(third, fourth))
+        return self.combine(vector, self.builder.fadd)
+
     def combine(self, vector, operation):
         """One number of 16: the upper half is combined with the lower until one is left."""
         for half in (8, 4, 2, 1):
@@ -188,6 +257,12 @@ class _Panels:
 def _start(context, builder, signature, arguments, k):
     """Where the numbers of argument k, a row, lie."""
     return context.make_array(signature.args[k])(context, builder, arguments[k]).data
+
+
+def _row_size(context, builder, signature, arguments, k):
+    """How many numbers a row of argument k, a picture, has."""
+    array = context.make_array(signature.args[k])(context, builder, arguments[k])
+    return cgutils.unpack_tuple(builder, array.shape, 2)[1]
 
 
 def _floats(number: float):

@@ -108,7 +108,7 @@ def _tile(rows: int, panels: int):
 # The more sums a tile holds, the more multiply-adds are under way at once, and the less is read for each. AVX2 has
 # registers for 8 vectors of 8 sums beside what is read, AVX-512 for 16 of 16. How a tile is cut changes no digit: every
 # sum runs over `depth` in the same order.
-_WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
+WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))
 _tile_4x4 = _tile(4, 4)
 _tile_4x2 = _tile(4, 2)
 _tile_4x1 = _tile(4, 1)
@@ -125,11 +125,11 @@ def _add_product_tiled(x, weights, out):
     p = 0
     while p < panels:
         left = panels - p
-        if _WIDE and left >= 4:
+        if WIDE and left >= 4:
             for i in range(0, whole_rows, 4):
                 _tile_4x4(x, i, weights, p, out)
             p += 4
-        elif _WIDE and left >= 2:
+        elif WIDE and left >= 2:
             for i in range(0, whole_rows, 4):
                 _tile_4x2(x, i, weights, p, out)
             p += 2

@@ -1,7 +1,8 @@
-"""The weights of a fully-connected network as plain arrays, and packed for compiled code.
+"""The weights of a network as plain arrays, and those of a fully-connected one packed for compiled code.
 
 `NetworkWeights` is how any library can hand its weights over (`compile_model` does it for Keras); `PackedNetwork` is
-what the kernels of `forward_pass.py` read: everything padded to whole panels of 16 columns.
+what the kernels of `state_pass.py` read: everything padded to whole panels of 16 columns. `picture_weights.py` packs
+those of a convolutional network.
 """
 
 import math
@@ -15,7 +16,7 @@ from mzu.networks.compiled.vector_code import PANEL, pack, pack_into, padded
 
 @dataclass
 class Dense:
-    """kernel [inputs, outputs], bias [outputs]."""
+    """kernel [inputs, outputs], of a convolution [3, 3, inputs, outputs]; bias [outputs]."""
 
     kernel: np.ndarray
     bias: np.ndarray
@@ -39,28 +40,41 @@ class TrunkWeights:
 
 
 @dataclass
+class PictureHead:
+    """A head that looks at pictures: planes by a 1x1 convolution, their norm, and a layer of all their numbers."""
+
+    planes: Dense
+    norm: Norm
+    output: Dense
+
+
+@dataclass
 class NetworkWeights:
     """Everything `CompiledModel` needs, in plain arrays.
 
-    field           meaning
-    representation  observation -> hidden state
-    dynamics        [hidden state, action] -> hidden state: its first kernel has a row for each hidden unit, then one
-                    for each action (one-hot) or for each dimension of an action
-    prediction      hidden state -> input of the heads; None where they sit straight on the hidden state
-    reward, value   heads: 2 * support * bins_per_unit + 1 outputs, or 1 for regression
-    policy          head: A logits, or 2 D outputs: the means, then the scales before softplus
-    continuous      whether actions are vectors
-    scale_hidden    whether hidden states are scaled to [0, 1], as MuZero did
-    bins_per_unit   categories of reward and value in each unit
+    field              meaning
+    representation     observation -> hidden state
+    dynamics           [hidden state, action] -> hidden state: its first kernel has a row for each hidden unit (for each
+                       channel of a picture), then one for each action (one-hot) or for each dimension of an action
+    prediction         hidden state -> input of the heads; None where they sit straight on the hidden state
+    reward, value      heads: 2 * support * bins_per_unit + 1 outputs, or 1 for regression
+    policy             head: A logits, or 2 D outputs: the means, then the scales before softplus
+    continuous         whether actions are vectors
+    observation_shape  (O,), or (height, width, channels) of pictures
+    observation_dtype  "uint8" for pictures of 0..255, which are divided by 255
+    scale_hidden       whether hidden states are scaled to [0, 1], as MuZero did
+    bins_per_unit      categories of reward and value in each unit
     """
 
     representation: TrunkWeights
     dynamics: TrunkWeights
     prediction: TrunkWeights | None
-    reward: Dense
-    value: Dense
-    policy: Dense
+    reward: Dense | PictureHead
+    value: Dense | PictureHead
+    policy: Dense | PictureHead
     continuous: bool
+    observation_shape: tuple[int, ...]
+    observation_dtype: str = "float32"
     scale_hidden: bool = False
     bins_per_unit: int = 1
 
@@ -99,6 +113,11 @@ class PackedNetwork(NamedTuple):
     has_prediction_trunk: bool
     max_scale: float
 
+    @property
+    def hidden_size(self) -> int:
+        """W, the numbers of one hidden state, padding included."""
+        return self.vectors.shape[1]
+
 
 def pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
     """The weights in the kernels' layout, checked to be finite; `max_scale` caps the Gaussian policy's scale."""
@@ -111,10 +130,7 @@ def pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
         starts[number] = len(kernels), len(vectors), len(trunk.layers) // 2
         first = trunk.first.kernel[:width] if trunk is not weights.representation else np.zeros((0, width))
         kernels += [first, *(layer.kernel for layer in trunk.layers)]
-        vectors.append(trunk.first.bias)
-        for norm, layer in zip(trunk.norms, trunk.layers, strict=False):
-            vectors += [norm.scale, norm.offset, layer.bias]
-        vectors += [trunk.norms[-1].scale, trunk.norms[-1].offset]
+        vectors += trunk_vectors(trunk)
     matrices = np.zeros((len(kernels), depth // PANEL, depth, PANEL), np.float32)
     for panels, matrix in zip(matrices, kernels, strict=True):
         pack_into(panels, matrix)
@@ -138,7 +154,20 @@ def pack_network(weights: NetworkWeights, max_scale: float) -> PackedNetwork:
         has_prediction_trunk=weights.prediction is not None,
         max_scale=float(max_scale),
     )
-    # A sum shows NaN and infinity as well as looking at every number, and is faster.
+    return all_finite(network)
+
+
+def trunk_vectors(trunk: TrunkWeights) -> list[np.ndarray]:
+    """Biases, scales and offsets of a trunk in the order of `PackedNetwork.vectors`."""
+    vectors = [trunk.first.bias]
+    for norm, layer in zip(trunk.norms, trunk.layers, strict=False):
+        vectors += [norm.scale, norm.offset, layer.bias]
+    return [*vectors, trunk.norms[-1].scale, trunk.norms[-1].offset]
+
+
+def all_finite(network):
+    """The packed network itself, or a sentence where one of its arrays holds NaN or infinity."""
+    # A sum shows them as well as looking at every number, and is faster.
     if not all(math.isfinite(array.sum()) for array in network if isinstance(array, np.ndarray)):
         raise ValueError("The network's weights hold NaN or infinity; go back to a checkpoint from before it diverged")
     return network
@@ -185,5 +214,6 @@ def random_weights(
         value=dense(width, 2 * support + 1),
         policy=dense(width, 2 * actions if continuous else actions),
         continuous=continuous,
+        observation_shape=(observation_size,),
         scale_hidden=scale_hidden,
     )

@@ -19,7 +19,8 @@ from mzu.networks.scalars import inverse_transform
 from mzu.search.search import search
 
 SMALL = NetworkConfig(width=24, num_blocks=2, value_support=10, reward_support=4)
-DISCRETE, CONTINUOUS, IMAGES = Spaces((5,), 3), Spaces((5,), 2, continuous=True), Spaces((6, 4, 2), 3)
+DISCRETE, CONTINUOUS, PICTURES = (Spaces((5,), 3), Spaces((5,), 2, continuous=True), Spaces((6, 4, 2), 3))
+LARGE_PICTURES = Spaces((18, 4, 1), 3)
 
 configs = st.builds(
     NetworkConfig,
@@ -32,8 +33,26 @@ configs = st.builds(
     value_support=st.sampled_from([1, 7, 8, 300]),
     reward_support=st.sampled_from([1, 7, 8, 300]),
 )
-spaces = st.builds(
+states = st.builds(
     Spaces, st.integers(1, 35).map(lambda size: (size,)), num_actions=st.integers(1, 20), continuous=st.booleans()
+)
+
+picture_configs = st.builds(
+    NetworkConfig,
+    width=st.integers(2, 40),
+    num_blocks=st.integers(0, 2),
+    prediction_blocks=st.integers(0, 1),
+    scale_hidden=st.booleans(),
+    scalar_head=st.sampled_from(["categorical", "regression"]),
+    value_support=st.sampled_from([1, 8]),
+    reward_support=st.sampled_from([1, 7]),
+)
+pictures = st.builds(
+    Spaces,
+    st.tuples(st.integers(1, 16), st.integers(1, 16), st.integers(1, 7)),
+    num_actions=st.integers(1, 8),
+    continuous=st.booleans(),
+    observation_dtype=st.sampled_from(["float32", "uint8"]),
 )
 
 
@@ -53,24 +72,34 @@ def assert_same_numbers(network, twin, seed=0, batch=5, max_policy_scale=np.inf)
 
 def assert_outputs_close(ours, theirs, width):
     (hidden, *ours), (plain_hidden, *theirs) = ours, theirs
-    assert (hidden[:, width:] == 0).all()
-    for one, other in zip([hidden[:, :width], *ours], [plain_hidden, *theirs], strict=True):
+    plain_hidden = np.reshape(plain_hidden, (len(plain_hidden), -1, width))  # a picture's positions one by one
+    hidden = hidden.reshape(*plain_hidden.shape[:2], -1)
+    assert (hidden[..., width:] == 0).all()
+    for one, other in zip([hidden[..., :width], *ours], [plain_hidden, *theirs], strict=True):
         one, other = np.asarray(one), np.asarray(other)
         assert one.shape == other.shape
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4 * max(np.abs(other).max(), 0.1))
 
 
-@given(config=configs, spaces=spaces, seed=st.integers(0, 1000))
+@given(config=configs, spaces=states, seed=st.integers(0, 1000))
 @settings(max_examples=8, deadline=None, derandomize=True)
 def test_compiled_and_keras_agree_for_any_network(random_network, config, spaces, seed):
     network = random_network(config, spaces, seed)
     assert_same_numbers(network, compile_model(network), seed)
 
 
+@given(config=picture_configs, spaces=pictures, seed=st.integers(0, 1000))
+@settings(max_examples=6, deadline=None, derandomize=True)
+def test_they_agree_for_any_network_of_small_pictures(random_network, config, spaces, seed):
+    network = random_network(config, spaces, seed)
+    assert_same_numbers(network, compile_model(network), seed, batch=3)
+
+
 @pytest.mark.slow
-@given(config=configs, spaces=spaces, seed=st.integers(0, 1000))
+@given(kind=st.one_of(st.tuples(configs, states), st.tuples(picture_configs, pictures)), seed=st.integers(0, 1000))
 @settings(max_examples=100, deadline=None)
-def test_compiled_and_keras_agree_for_very_many_networks(random_network, config, spaces, seed):
+def test_compiled_and_keras_agree_for_very_many_networks(random_network, kind, seed):
+    config, spaces = kind
     network = random_network(config, spaces, seed)
     assert_same_numbers(network, compile_model(network), seed)
 
@@ -94,7 +123,7 @@ def test_the_last_of_four_categories_per_unit_stands_for_the_end_of_the_support(
         np.testing.assert_allclose(model.initial(np.zeros((1, 5)))[2], inverse_transform(10.0), rtol=1e-5)
 
 
-@pytest.mark.parametrize("spaces", [DISCRETE, CONTINUOUS], ids=["discrete", "continuous"])
+@pytest.mark.parametrize("spaces", [DISCRETE, CONTINUOUS, PICTURES], ids=["discrete", "continuous", "pictures"])
 def test_they_still_agree_after_training_steps_and_a_refresh(spaces):
     network = build_network(SMALL, spaces)
     twin = compile_model(network)
@@ -116,7 +145,9 @@ def test_the_evaluation_scale_is_capped_in_both(random_network):
 
 
 @pytest.mark.parametrize(
-    ("spaces", "sampled"), [(DISCRETE, None), (DISCRETE, 4), (CONTINUOUS, 6)], ids=["all", "sampled", "gaussian"]
+    ("spaces", "sampled"),
+    [(DISCRETE, None), (DISCRETE, 4), (CONTINUOUS, 6), (PICTURES, None)],
+    ids=["all", "sampled", "gaussian", "pictures"],
 )
 def test_a_search_through_either_gives_the_same_visits(random_network, spaces, sampled):
     network = random_network(SMALL, spaces, seed=2)
@@ -134,23 +165,31 @@ def test_a_search_through_either_gives_the_same_visits(random_network, spaces, s
     np.testing.assert_allclose(twin.actions, plain.actions, rtol=1e-4, atol=1e-5)
 
 
-def test_a_search_through_a_convolutional_network_runs_and_is_repeatable(random_network):
-    network = random_network(NetworkConfig(width=8, num_blocks=1, value_support=5, reward_support=5), IMAGES)
+def test_a_search_of_large_pictures_runs_and_is_repeatable(random_network):
+    network = random_network(NetworkConfig(width=8, num_blocks=1, value_support=5, reward_support=5), LARGE_PICTURES)
     model = model_for_search(network)
-    observations = np.random.default_rng(0).random((3, 6, 4, 2))
+    observations = np.random.default_rng(0).random((3, 18, 4, 1))
     first, again = (
         search(model, observations, SearchConfig(num_simulations=8), np.random.default_rng(1)) for _ in range(2)
     )
     np.testing.assert_array_equal(first.visits, again.visits)
-    assert first.tree.hidden.shape == (3, 9, 6, 4, 8)
+    assert first.tree.hidden.shape == (3, 9, 5, 1, 8)
 
 
 def test_the_search_uses_the_twin_where_there_is_one():
     assert isinstance(model_for_search(build_network(SMALL, DISCRETE)), CompiledModel)
-    images = build_network(SMALL, IMAGES)
-    assert isinstance(model_for_search(images), KerasModel)
-    with pytest.raises(ValueError, match="Only fully-connected networks have a compiled twin"):
-        compile_model(images)
+    assert isinstance(model_for_search(build_network(SMALL, PICTURES)), CompiledModel)
+    large = build_network(SMALL, LARGE_PICTURES)
+    assert isinstance(model_for_search(large), KerasModel)
+    with pytest.raises(ValueError, match="Pictures of 18x4 have no compiled twin, which takes at most 16x16"):
+        compile_model(large)
+
+
+@pytest.mark.parametrize("spaces", [PICTURES, LARGE_PICTURES], ids=["compiled", "keras"])
+def test_both_models_refuse_what_is_no_picture_of_0_to_255(spaces):
+    model = model_for_search(build_network(SMALL, dataclasses.replace(spaces, observation_dtype="uint8")))
+    with pytest.raises(ValueError, match=r"observations are float64, but this network takes pictures of whole numbers"):
+        model.initial(np.zeros((2, *spaces.observation_shape)))
 
 
 def test_a_keras_model_sees_new_weights_at_once_and_another_networks_after_a_refresh(random_network):
