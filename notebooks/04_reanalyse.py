@@ -1242,6 +1242,9 @@ def policy_in_cell_2(simulations):
     halfway to the mean targets of each cell. The search has so many simulations and no noise:
     dataclasses.replace(config.search, num_simulations=simulations, dirichlet_fraction=0.0)
     -> [3], to two digits
+
+    >>> policy_in_cell_2(8).round(2).tolist()
+    [1.0, 0.0, 0.0]
     """
     raise NotImplementedError
 

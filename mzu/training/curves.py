@@ -52,11 +52,12 @@ def draw_curves(curves: list[Curve], title: str, dataset_mean: float | None = No
         panels[name].set_title(label, fontsize="medium")
         _finish(panels[name])
     # A notebook shows it, although pyplot has not been imported.
-    figure._repr_png_ = functools.partial(_as_png, figure)
+    figure._repr_png_ = functools.partial(as_png, figure)
     return figure
 
 
-def _as_png(figure) -> bytes:
+def as_png(figure) -> bytes:
+    """The bytes of a picture file."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     return picture.getvalue()

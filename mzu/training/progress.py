@@ -1,16 +1,19 @@
-"""How far runs are, for people: a bar for each in a terminal or a notebook, a line every few seconds elsewhere."""
+"""How far runs are, for people: a bar for each in a terminal, curves that grow in a notebook (live_curves.py), a line
+every few seconds elsewhere.
+"""
 
 import sys
 import time
 
+from mzu.training.live_curves import LiveCurves
 from mzu.training.results import shown_return, shown_time
 
 
 class Bars:
-    """A progress bar for each run, with its loss, its value and its latest returns."""
+    """A progress bar for each run in a terminal, with its loss, its value and its latest returns."""
 
     def __init__(self):
-        from tqdm.auto import tqdm
+        from tqdm import tqdm
 
         self._tqdm, self._bars, self._figures = tqdm, {}, {}
 
@@ -104,15 +107,17 @@ class Silence:
         pass
 
 
-def open_display(seconds: float) -> Bars | Lines | Silence:
-    """What suits the place: `seconds` pass between two lines where there are no bars, and with 0 nothing is shown."""
+def open_display(seconds: float) -> Bars | LiveCurves | Lines | Silence:
+    """What suits the place: `seconds` pass between two lines where there is nothing better; with 0 nothing is shown."""
     if not seconds:
         return Silence()
-    return Bars() if sys.stderr.isatty() or _in_notebook() else Lines(seconds)
+    if _in_notebook():
+        return LiveCurves()
+    return Bars() if sys.stderr.isatty() else Lines(seconds)
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this, which shows a bar as a widget."""
+    """Whether a kernel runs this, which can replace a picture that it has shown."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     return shell is not None and "IPKernelApp" in shell.config
