@@ -34,7 +34,7 @@ from mzu.files import check_seal, remove_leftovers, remove_whole, seal, written_
 from mzu.training.made_with import difference_words, made_with
 from mzu.training.results import COLUMNS, shown_path
 from mzu.training.run_lock import locked
-from mzu.training.run_log import append_row, keep_rows, read_rows
+from mzu.training.run_log import append_row, keep_rows, logged_rows
 from mzu.training.seals import check_as_written, is_sealed, seal_here, write_sealed
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
@@ -76,7 +76,8 @@ class RunFolder:
         if inside:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
         if not (folder.path / "config.json").is_file():
-            raise ValueError(f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one")
+            advice = "name the folder of a run" if folder.path.exists() else f"`mzu train --out {path}` makes one"
+            raise ValueError(f"{path} is no run of mzu: it has no config.json; {advice}")
         if environment is None:
             refuse_unknown_module(folder.config.environment, str(folder.path / "config.json"))
         return folder
@@ -122,7 +123,7 @@ class RunFolder:
 
     def read_log(self, name: str = "log.csv") -> list[dict[str, float]]:
         """The rows of a log as numbers; empty cells are NaN."""
-        return read_rows(self.path / name)
+        return logged_rows(self.path / name)
 
     def forget_after(self, step: int) -> None:
         """Takes out the rows behind a step: what a killed run wrote after its last checkpoint happens again."""

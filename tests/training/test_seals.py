@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mzu.training import seals
 from mzu.training.seals import SEALS, check_as_written, is_sealed, seal_here, unseal, write_sealed
 
 
@@ -47,8 +48,18 @@ def test_a_log_may_grow_behind_its_seal(tmp_path):
     assert is_sealed(log) and json.loads((tmp_path / SEALS).read_text()) == {}
 
 
+def test_a_log_reaches_the_disk_before_its_seal(tmp_path, monkeypatch):
+    """Otherwise a run could not go on after a power cut, which takes what had not."""
+    log, events = tmp_path / "log.csv", []
+    log.write_text("step\n1\n")
+    monkeypatch.setattr(seals, "flush_to_disk", lambda path: events.append(path.name))
+    monkeypatch.setattr(seals, "_note", lambda found: events.append("sealed"))
+    seal_here(log)
+    assert events == ["log.csv", "sealed"]
+
+
 def test_a_crash_between_a_seal_and_its_text_leaves_the_text_before_sealed(text, monkeypatch):
-    real, written = "mzu.training.seals.written_whole", []
+    written = []
 
     def crash(path):
         written.append(path.name)
@@ -56,14 +67,13 @@ def test_a_crash_between_a_seal_and_its_text_leaves_the_text_before_sealed(text,
             raise KeyboardInterrupt
         return whole(path)
 
-    from mzu.files import written_whole as whole
-
-    monkeypatch.setattr(real, crash)
+    whole = seals.written_whole
+    monkeypatch.setattr(seals, "written_whole", crash)
     with pytest.raises(KeyboardInterrupt):
         write_sealed(text, '{"mean": 200}\n')
     assert written == [SEALS, "result.json"]
     assert text.read_text() == '{"mean": 123.4}\n' and is_sealed(text)
-    monkeypatch.setattr(real, whole)
+    monkeypatch.setattr(seals, "written_whole", whole)
     write_sealed(text, '{"mean": 300}\n')
     assert is_sealed(text)
 
