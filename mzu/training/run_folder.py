@@ -72,10 +72,11 @@ class RunFolder:
         `environment` is another one to play in, chosen by the caller; then that of the run does not matter.
         """
         folder = cls(path)
+        is_run = (folder.path / "config.json").is_file()
         inside = sorted(config.parent.name for config in folder.path.glob("*/config.json"))
-        if inside:
+        if inside and not is_run:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
-        if not (folder.path / "config.json").is_file():
+        if not is_run:
             advice = "name the folder of a run" if folder.path.exists() else f"`mzu train --out {path}` makes one"
             raise ValueError(f"{path} is no run of mzu: it has no config.json; {advice}")
         if environment is None:
