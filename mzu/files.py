@@ -64,12 +64,12 @@ def _written_whole(path: pathlib.Path) -> Iterator[pathlib.Path]:
         # The content must reach the disk before the name does, or a power cut leaves an empty file under it.
         if temporary.is_dir():
             for file in sorted(temporary.rglob("*")):
-                _flush_to_disk(file)
+                flush_to_disk(file)
             if path.is_dir():
                 path.rmdir()
-        _flush_to_disk(temporary)
+        flush_to_disk(temporary)
         os.replace(temporary, path)
-        _flush_to_disk(path.parent)
+        flush_to_disk(path.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -107,7 +107,8 @@ def _temporary_folder(path: pathlib.Path) -> pathlib.Path:
     return pathlib.Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=_TEMPORARY, dir=path.parent))
 
 
-def _flush_to_disk(path: pathlib.Path) -> None:
+def flush_to_disk(path: pathlib.Path) -> None:
+    """Waits until what was written is where no power cut can reach it."""
     if os.name == "nt" and path.is_dir():
         return  # Windows opens no folders; it keeps their entries itself
     descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)

@@ -25,7 +25,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
 
 def test_a_file_reaches_the_disk_before_its_final_name_and_its_folder_after(tmp_path, monkeypatch):
     events = []
-    monkeypatch.setattr(files, "_flush_to_disk", lambda path: events.append(("flush", path.name)))
+    monkeypatch.setattr(files, "flush_to_disk", lambda path: events.append(("flush", path.name)))
     rename = os.replace
     monkeypatch.setattr(os, "replace", lambda old, new: (events.append(("rename", new.name)), rename(old, new)))
     with written_whole(tmp_path / "file") as temporary:

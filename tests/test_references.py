@@ -16,7 +16,7 @@ DOCUMENTS = [REPOSITORY / "README.md", REPOSITORY / "setup.cfg", REPOSITORY / "r
 DOCUMENTS += [path for folder in READ for kind in ("py", "md") for path in (REPOSITORY / folder).rglob(f"*.{kind}")]
 NAMES = {path.name for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*")}
 NAMES |= {path.name for path in REPOSITORY.iterdir()}
-MADE_BY_COMMANDS = {"changes.json", "config.json", "versions.json", "nbgrader_config.py"}
+MADE_BY_COMMANDS = {"changes.json", "config.json", "seals.json", "versions.json", "nbgrader_config.py"}
 EXAMPLES = {"question 3.6"}  # tutorials/teaching.md shows how to add it
 SECTIONS_OF_THE_PAPER = (
     "Introduction", "Related Work", "Reanalyse", "Reanalyse for Data Efficiency",

@@ -40,10 +40,12 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Explains the position and prints it, writes it, or serves the page."""
-    if arguments.source.suffix != RECORD:
+    if arguments.source.suffix != RECORD or arguments.source.is_dir():
         return _run(arguments, is_record=False)
     try:
         return _run(arguments, is_record=True)
+    except UnicodeDecodeError:
+        raise ValueError(f"{arguments.source} is no record of mzu, not even a text; explain the run again") from None
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         what = f"{type(error).__name__}: {error}"
         raise ValueError(f"{arguments.source} is incomplete or was changed ({what}); explain the run again") from error

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from mzu.config import Config
 from mzu.environments.make import import_trusted
+from mzu.training.run_folder import RunFolder
 
 
 def add_trust(parser) -> None:
@@ -16,4 +16,4 @@ def trust_run(folder: Path) -> None:
     """Imports the modules of the run in this folder, or of the runs of a comparison."""
     for file in (folder / "config.json", *sorted(folder.glob("*/config.json"))):
         if file.is_file():
-            import_trusted(Config.from_json(file.read_text(encoding="utf-8")).environment)
+            import_trusted(RunFolder(file.parent).config.environment)

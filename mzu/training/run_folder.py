@@ -35,7 +35,7 @@ from mzu.training.example_runs import is_example, known_examples, refuse_example
 from mzu.training.made_with import difference_words, made_with
 from mzu.training.results import COLUMNS, shown_path
 from mzu.training.run_lock import locked
-from mzu.training.run_log import append_row, keep_rows, read_rows
+from mzu.training.run_log import append_row, keep_rows, logged_rows
 from mzu.training.seals import check_as_written, is_sealed, seal_here, write_sealed
 
 if TYPE_CHECKING:  # a folder is looked at without Keras
@@ -73,14 +73,13 @@ class RunFolder:
         `environment` is another one to play in, chosen by the caller; then that of the run does not matter.
         """
         folder = cls(path)
+        is_run = (folder.path / "config.json").is_file()
         inside = sorted(config.parent.name for config in folder.path.glob("*/config.json"))
-        if inside:
+        if inside and not is_run:
             raise ValueError(f"{path} holds the runs {', '.join(inside)}; choose one of them, as {path}/{inside[-1]}")
-        if not (folder.path / "config.json").is_file():
-            raise ValueError(
-                f"{path} is no run of mzu: it has no config.json; `mzu train --out {path}` makes one, and "
-                f"{known_examples()}"
-            )
+        if not is_run:
+            advice = "name the folder of a run" if folder.path.exists() else f"`mzu train --out {path}` makes one"
+            raise ValueError(f"{path} is no run of mzu: it has no config.json; {advice}, and {known_examples()}")
         if environment is None:
             refuse_unknown_module(folder.config.environment, str(folder.path / "config.json"))
         return folder
@@ -123,7 +122,7 @@ class RunFolder:
 
     def read_log(self, name: str = "log.csv") -> list[dict[str, float]]:
         """The rows of a log as numbers; empty cells are NaN."""
-        return read_rows(self.path / name)
+        return logged_rows(self.path / name)
 
     def forget_after(self, step: int) -> None:
         """Takes out the rows behind a step: what a killed run wrote after its last checkpoint happens again."""

@@ -26,7 +26,7 @@ def append_row(path: Path, row: dict) -> None:
         file.write(text.getvalue())
 
 
-def read_rows(path: Path) -> list[dict[str, float]]:
+def logged_rows(path: Path) -> list[dict[str, float]]:
     """The rows as numbers; empty cells are NaN; none where there is no such file."""
     if not path.exists():
         return []

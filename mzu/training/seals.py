@@ -9,7 +9,7 @@ import json
 import zlib
 from pathlib import Path
 
-from mzu.files import written_whole
+from mzu.files import flush_to_disk, written_whole
 
 SEALS = "seals.json"
 
@@ -25,7 +25,10 @@ def write_sealed(path: Path, text: str) -> None:
 
 def seal_here(*paths: Path) -> None:
     """Seals files that grow, up to where they are now; those that are not there are left out."""
-    _note({path: [_seal(path.read_bytes())] for path in paths if path.is_file()})
+    there = [path for path in paths if path.is_file()]
+    for path in there:
+        flush_to_disk(path)  # after a power cut a seal must not know of more than there is
+    _note({path: [_seal(path.read_bytes())] for path in there})
 
 
 def unseal(path: Path) -> None:

@@ -188,6 +188,9 @@ def test_an_unreadable_log_is_named(run, content):
 def test_an_unreadable_config_is_named(run, tmp_path, capsys):
     (tmp_path / "config.json").write_text("[" * 100_000)
     assert f"{tmp_path / 'config.json'}: The config is not valid JSON" in refused(capsys, "evaluate", tmp_path)
+    (tmp_path / "config.json").write_bytes(b"\xff\xfe")
+    for option in ((), ("--trust",)):
+        assert f"{tmp_path / 'config.json'}: " in refused(capsys, "evaluate", tmp_path, *option)
 
 
 @pytest.fixture(scope="module")
@@ -204,6 +207,12 @@ def test_an_incomplete_record_is_named(record, tmp_path, capsys):
         assert "record.json is incomplete or was changed" in refused(capsys, "explain", path)
     path.write_text("[" * 100_000)
     assert "This is not the JSON of an explanation" in refused(capsys, "explain", path)
+    path.write_bytes(b"\xff\xfe")
+    for option in ((), ("--model",)):
+        assert f"{path} is no record of mzu, not even a text" in refused(capsys, "explain", path, *option)
+    path.unlink()
+    path.mkdir()
+    assert "record.json is no run of mzu: it has no config.json" in refused(capsys, "explain", path, "--model")
 
 
 def test_a_network_too_large_for_the_memory_is_refused_before_it_is_built(capsys):

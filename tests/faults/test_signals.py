@@ -44,7 +44,7 @@ def start(arguments, folder, *before):
         return subprocess.Popen(command, cwd=folder, stdout=said, stderr=said, env=environment, preexec_fn=listen)
 
 
-def wait_until(condition, seconds=180):
+def wait_until(condition, seconds=900):  # a busy machine is no fault
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -60,6 +60,11 @@ def test_a_folder_that_is_no_run_is_refused(folder, tmp_path):
         RunFolder.open(tmp_path)
 
 
+def test_a_run_inside_the_folder_of_another_does_not_hide_it(folder):
+    RunFolder.create(folder.path / "second", Config(seed=6))
+    assert [RunFolder.open(path).config.seed for path in (folder.path, folder.path / "second")] == [5, 6]
+
+
 def test_the_latest_checkpoints_stay_and_the_best_network_besides_them(folder, network):
     for step, mean in [(10, 1.0), (20, 3.0), (30, 2.0), (40, 3.0)]:
         folder.save_checkpoint(step, {"numbers": np.array([step])}, network, keep=2)
