@@ -21,7 +21,8 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 OUT = REPOSITORY / "build" / "site"
-# The parts of the navigation. A pattern stands for all pages that match it, but for those that stand elsewhere by name.
+# The parts of the navigation. A pattern stands for all pages that match it, but for those that an earlier one has, or
+# that stand elsewhere by name.
 NAVIGATION = {
     "Begin": ["tutorials/quickstart.md", "tutorials/api.md", "tutorials/muzero_unplugged.py"],
     "The course": ["notebooks/README.md", "notebooks/[0-9]*.ipynb"],
@@ -38,13 +39,14 @@ NAVIGATION = {
     "What was measured": ["tutorials/results.md", "tutorials/steady_learning.md"],
     "Teaching": [
         "tutorials/teaching.md", "tutorials/assignments/README.md", "tutorials/assignments/[0-9]*.ipynb",
-        "tutorials/assignments/final_project.md", "tutorials/teaching/**/*.md",
-        "tutorials/exam*.md",
+        "tutorials/assignments/final_project.md",
     ],
+    "More": ["tutorials/**/*.md"],  # what has no place of its own yet
 }  # fmt: skip
 LEFT_OUT = ("tutorials/assignments/solutions/",)  # given out by the teacher, if at all
 FRONT = "README.md"
 TITLES = {"notebooks/README.md": "The course", "tutorials/assignments/README.md": "Assignments"}
+STATIC = "site_files"  # not _static: jupyter-book would load all of its programs, and MathJax twice
 CONFIG = {
     "title": "mzu",
     "author": "the authors of mzu",
@@ -64,7 +66,9 @@ CONFIG = {
                 "use_download_button": False,
             },
             "highlight_language": "none",
-            "html_static_path": ["_static"],
+            "html_static_path": [STATIC],
+            "html_css_files": ["site.css"],
+            "html_context": {"default_mode": "auto"},
             "mathjax_path": "tex-svg.js",
             "mathjax_options": {},
             "nb_ipywidgets_js": {},
@@ -92,7 +96,8 @@ def pages() -> dict[str, list[str]]:
         found[part] = []
         for pattern in patterns:
             matching = [path.relative_to(REPOSITORY).as_posix() for path in sorted(REPOSITORY.glob(pattern))]
-            found[part] += [page for page in matching if page == pattern or page not in named]
+            taken = named.union(*found.values())
+            found[part] += [page for page in matching if page == pattern or page not in taken]
     return found
 
 
@@ -112,16 +117,17 @@ def gather(folder: Path) -> None:
         shutil.copytree(REPOSITORY / pictures, folder / pictures)
     for file in REPOSITORY.glob("tutorials/*.csv"):
         shutil.copy(file, folder / "tutorials")
-    (folder / "_static").mkdir()
-    shutil.copy(STYLE, folder / "_static")
-    shutil.copy(mathjax(), folder / "_static")
+    (folder / STATIC).mkdir()
+    shutil.copy(STYLE, folder / STATIC)
+    shutil.copy(mathjax(), folder / STATIC)
     (folder / "_config.yml").write_text(json.dumps(CONFIG))  # JSON is YAML
     (folder / "_toc.yml").write_text(json.dumps(table_of_contents()))
 
 
 def table_of_contents() -> dict:
     def chapter(page: str) -> dict:
-        return {"file": str(Path(page).with_suffix(""))} | ({"title": TITLES[page]} if page in TITLES else {})
+        title = TITLES.get(page) or (f"Notebook {Path(page).stem[:2]}" if "/solutions/" in page else None)
+        return {"file": str(Path(page).with_suffix(""))} | ({"title": title} if title else {})
 
     parts = [{"caption": part, "chapters": list(map(chapter, listed))} for part, listed in pages().items() if listed]
     return {"format": "jb-book", "root": str(Path(FRONT).with_suffix("")), "parts": parts}
@@ -175,7 +181,8 @@ def build(out: Path) -> int:
     """Builds into `out`, which is replaced -> exit status."""
     if importlib.util.find_spec("jupyter_book") is None:
         raise SystemExit("jupyter-book is missing: pip install -e '.[site]'")
-    with tempfile.TemporaryDirectory(prefix="mzu-site-") as temporary:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".site-", dir=out.parent) as temporary:
         sources = Path(temporary) / "sources"
         gather(sources)
         command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
@@ -187,7 +194,7 @@ def build(out: Path) -> int:
             print("The pages fetch from elsewhere:", *found, sep="\n", file=sys.stderr)
             return 1
         shutil.rmtree(out, ignore_errors=True)
-        shutil.copytree(html, out)
+        html.rename(out)
     print(f"{out / 'index.html'}")
     return 0
 

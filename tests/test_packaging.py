@@ -89,6 +89,15 @@ def test_every_package_that_is_imported_is_declared():
         assert distribution(package) in EXTRAS[extra], f"{package} is not in the extra {extra}"
 
 
+def test_what_is_no_python_within_the_package_is_installed_along():
+    patterns = SETUP["options.package_data"]["mzu"].split()
+    package = REPOSITORY / "mzu"
+    installed = {path for pattern in patterns for path in package.glob(pattern)}
+    compiled = (".py", ".pyc", ".nbi", ".nbc")
+    others = {path for path in package.rglob("*") if path.is_file() and path.suffix not in compiled}
+    assert others <= installed and any(path.suffix == ".keras" for path in others)
+
+
 def test_every_package_that_is_declared_is_imported():
     needed_by_others = {"tf-keras"}  # TensorFlow Probability
     assert NEEDED.keys() - {distribution(package) for package in IMPORTED} == needed_by_others

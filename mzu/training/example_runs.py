@@ -1,6 +1,6 @@
 """The example runs: small finished ones in the package, for whoever has trained nothing yet.
 
-`example:cartpole` stands wherever a run's folder may stand. `mzu/experiments/record_examples.py` trains them again and
+`example:cartpole` stands wherever a run's folder may stand. `mzu/explain/record_examples.py` trains them again and
 says what of a run's folder they keep; nothing else ever writes into them.
 """
 
@@ -49,7 +49,7 @@ def run_path(run: str | Path) -> Path:
         raise ValueError(f"There is no run {run}; {known_examples()}")
     path = FOLDER / name
     if not (path / NOTE).is_file():
-        raise ValueError(f"{path} is missing; make it again with `python -m mzu.experiments.record_examples {name}`")
+        raise ValueError(f"{path} is missing; make it again with `python -m mzu.explain.record_examples {name}`")
     return path
 
 

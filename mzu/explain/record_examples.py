@@ -1,7 +1,7 @@
 """Trains the example runs of the package again, and cuts them to what is looked at (`mzu/training/example_runs.py`).
 
-    python -m mzu.experiments.record_examples              # all three; after a change of their presets
-    python -m mzu.experiments.record_examples swingup      # only this one
+    python -m mzu.explain.record_examples              # all three; after a change of their presets
+    python -m mzu.explain.record_examples swingup      # only this one
 
 An example keeps config, logs, result, the final network, and of the checkpoint what an explanation needs: the newest
 segments of the replay, the episodes that were played, and no optimiser, no games and no second copy of the weights.

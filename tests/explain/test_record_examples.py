@@ -6,7 +6,7 @@ from made_segments import CONTINUOUS, TD, UNROLL, made_segment
 
 import mzu
 from mzu.config import ReplayConfig
-from mzu.experiments.record_examples import newest_segments, record_example
+from mzu.explain.record_examples import newest_segments, record_example
 from mzu.replay.replay import Replay
 from mzu.training.run_folder import RunFolder
 

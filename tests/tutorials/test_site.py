@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parent.parent
+REPOSITORY = Path(__file__).parent.parent.parent
 specification = importlib.util.spec_from_file_location("build_site", REPOSITORY / ".ci" / "build_site.py")
 build_site = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(build_site)
