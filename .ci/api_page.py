@@ -20,6 +20,7 @@ from mzu.episodes.dataset import EpisodeDataset
 from mzu.episodes.doctor.check import Report
 from mzu.explain.explanation import Explanation
 from mzu.explain.model_report import ModelReport
+from mzu.explain.run_verdict import RunVerdict
 from mzu.files import written_whole
 from mzu.presets import Preset
 from mzu.search.search import SearchResult, search
@@ -30,17 +31,21 @@ PAGE = Path(__file__).resolve().parent.parent / "tutorials" / "api.md"
 WIDTH = 120
 # Packages that can be called: what is called then.
 CALLED = {"search": search, "explain": type(mzu.explain).__call__, "explain.model": mzu.explain.model}
+CALLED["explain.verdict"] = mzu.explain.verdict
 # Where the docstring has none.
 EXAMPLES = {"SearchResult": ">>> result.policy.shape, result.value.shape\n((1, 2), (1,))"}
 # In the order in which a session would use them, each with what it returns: the examples run from top to bottom.
 GROUPS = {
     "Worlds and data": [
-        "make", Environment, "Episode", "collect", "load_episodes", EpisodeDataset, "check", Report,
+        "make", Environment, "Episode", "collect", "load_episodes", EpisodeDataset, "episodes_from_table", "check",
+        Report,
     ],
     "Search": ["TabularModel", "SearchConfig", "search", SearchResult],
     "Training": ["preset", Preset, "train", TrainingResult, "compare", Comparison, "Trainer"],
     "A trained agent": ["load", Agent, Film, "evaluate", Evaluation],
-    "Looking inside": ["explain", Explanation, "explain.model", ModelReport, "explain.bugs"],
+    "Looking inside": [
+        "explain", Explanation, "explain.model", ModelReport, "explain.verdict", RunVerdict, "explain.bugs",
+    ],
     "Settings": ["Config", *(name for name in mzu.__all__ if name.endswith("Config") and len(name) > len("Config"))],
 }  # fmt: skip
 GROUPS["Settings"].remove("SearchConfig")

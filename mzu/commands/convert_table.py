@@ -9,7 +9,7 @@ import numpy as np
 
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
-from mzu.episodes.readers.tables import SUFFIXES, Table, episodes_from_table, read_table
+from mzu.episodes.readers.tables import SUFFIXES, StepTable, episodes_from_table, read_table
 from mzu.episodes.writing import write_episodes
 
 NEEDED = ("observations", "action", "reward", "episode")
@@ -83,7 +83,7 @@ def run(arguments) -> int:
     return 0
 
 
-def guessed_roles(table: Table) -> dict[str, str | None]:
+def guessed_roles(table: StepTable) -> dict[str, str | None]:
     """Which columns are what, by their names: observations are numbers that are nothing else."""
     names = {
         role: [name for name in table.columns if re.fullmatch(usual, name.lower())] for role, usual in USUAL.items()
@@ -94,7 +94,7 @@ def guessed_roles(table: Table) -> dict[str, str | None]:
     return guessed | {"observations": ",".join(others) or None, "action": ",".join(names["action"]) or None}
 
 
-def ask_roles(table: Table, roles: dict, ask: Callable[[str], str] = input) -> dict:
+def ask_roles(table: StepTable, roles: dict, ask: Callable[[str], str] = input) -> dict:
     """Asks for what is not given; an empty answer takes the guess in brackets."""
     print(_columns_text(table))
     guesses = guessed_roles(table)
@@ -149,7 +149,7 @@ def _given(arguments, name: str) -> str | None:
     return getattr(arguments, "action_column" if name == "action" else name)
 
 
-def _refuse_incomplete(table: Table, roles: dict) -> dict:
+def _refuse_incomplete(table: StepTable, roles: dict) -> dict:
     missing = [f"--{name}" for name in NEEDED if roles[name] is None]
     guesses = guessed_roles(table)
     maybe = " ".join(f"--{name} {guesses[name]}" for name in NEEDED if guesses[name])
@@ -158,7 +158,7 @@ def _refuse_incomplete(table: Table, roles: dict) -> dict:
     raise ValueError(f"{table.name} has the columns {names}: say which are what with {', '.join(missing)}{hint}")
 
 
-def _columns_text(table: Table) -> str:
+def _columns_text(table: StepTable) -> str:
     lines = [f"{table.name}: {len(next(iter(table.columns.values())))} rows; column, and what stands in the first ones"]
     width = max(map(len, table.columns))
     for name, column in table.columns.items():

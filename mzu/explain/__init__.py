@@ -6,7 +6,7 @@
 
 `mzu.explain` is this package, and can be called. `explanation.py` says what an explanation holds, `system.py` what can
 be explained, `checks.py` what is looked at for mistakes, `bugs.py` has a gallery of real ones; `model_report.py` says
-what a model report holds, `verdict.py` how a run is judged.
+what a model report holds, `run_verdict.py` how a run is judged.
 """
 
 import importlib
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mzu.config import Config
     from mzu.explain.explanation import Explanation
     from mzu.explain.model_report import ModelReport
-    from mzu.explain.verdict import Verdict
+    from mzu.explain.run_verdict import RunVerdict
     from mzu.training.example_runs import ExampleName
     from mzu.training.trainer import Trainer
 
@@ -74,13 +74,13 @@ class _Callable(types.ModuleType):
 
         return report_model(open_system(run, checkpoint), episodes)
 
-    def verdict(self, run, checkpoint: str = "latest") -> "Verdict":
-        """What is wrong with a run (its folder), a `Config` or a `Trainer`: the first broken part -> `Verdict`.
+    def verdict(self, run, checkpoint: str = "latest") -> "RunVerdict":
+        """What is wrong with a run (its folder), a `Config` or a `Trainer`: the first broken part -> `RunVerdict`.
 
         >>> mzu.explain.verdict(mzu.explain.bugs.planted("row_leak")).broken
         'targets'
         """
-        from mzu.explain.verdict import judge_run
+        from mzu.explain.run_verdict import judge_run
 
         return judge_run(run, checkpoint)
 

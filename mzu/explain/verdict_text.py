@@ -12,7 +12,7 @@ _SIGNS = {"broken": "BROKEN", "doubtful": "doubtful", "fine": "fine", "not looke
 _COLOURS = {"broken": "#d55e00", "doubtful": "#e69f00", "fine": "#009e73", "not looked at": "#999999"}
 
 
-def headline(verdict) -> str:
+def sentence_of_verdict(verdict) -> str:
     """The verdict in a sentence."""
     if verdict.broken is not None:
         return f"The first broken part is {_the(verdict.broken)}: {verdict.first['says']}"
@@ -24,7 +24,7 @@ def headline(verdict) -> str:
 
 def verdict_text(verdict) -> str:
     """For a terminal: the sentence, how the run plays, the circle part by part, the positions."""
-    lines = [*_wrapped(headline(verdict) + ".", ""), ""]
+    lines = [*_wrapped(sentence_of_verdict(verdict) + ".", ""), ""]
     if verdict.play is not None:
         lines += [*_wrapped(play_words(verdict), ""), ""]
     lines.append(
@@ -76,7 +76,7 @@ def finding_words_of(finding: dict) -> str:
 
 
 def _summary(verdict, link) -> str:
-    parts = [f'<p style="font-size:1.2em"><b>{escape(headline(verdict))}.</b></p>']
+    parts = [f'<p style="font-size:1.2em"><b>{escape(sentence_of_verdict(verdict))}.</b></p>']
     if verdict.play is not None:
         parts.append(f"<p>{escape(play_words(verdict))}</p>")
     looked = f"Looked at {counted(verdict.about['positions'], 'position')}, {_when(verdict)}."

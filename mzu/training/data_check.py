@@ -82,7 +82,7 @@ def is_checked(folder: str | Path) -> bool:
     return any((place / FILE).is_file() for place in (Path(folder), Path(folder).parent))
 
 
-def finding_words(finding: dict) -> str:
+def data_finding_words(finding: dict) -> str:
     """A line of a report."""
     return f"The data are {finding['severity']}: {finding['what']} ({finding['where']}); {finding['advice']}"
 

@@ -9,7 +9,7 @@ import numpy as np
 from mzu.config import Config
 from mzu.files import written_whole
 from mzu.training.curves import Curve, draw_curves
-from mzu.training.data_check import checked_data, finding_words
+from mzu.training.data_check import checked_data, data_finding_words
 from mzu.training.plan import Plan, runs_in
 from mzu.training.reference import find_reference, standing_of_log
 from mzu.training.results import (
@@ -78,7 +78,7 @@ class TrainingResult:
     @property
     def doubts(self) -> list[str]:
         """What the dataset doctor found in the data, sentence by sentence."""
-        return [finding_words(finding) for finding in checked_data(self.folder)]
+        return [data_finding_words(finding) for finding in checked_data(self.folder)]
 
     def plot(self):
         """Learning curves as a matplotlib figure."""
@@ -140,7 +140,7 @@ class Comparison:
     @property
     def doubts(self) -> list[str]:
         """What the dataset doctor found in the data, sentence by sentence."""
-        return [finding_words(finding) for finding in checked_data(self.folder)]
+        return [data_finding_words(finding) for finding in checked_data(self.folder)]
 
     def plot(self):
         """The learning curves of all runs as a matplotlib figure."""

@@ -96,7 +96,10 @@ def test_simulations_that_are_none(text, record, capsys):
     [
         (["--episode", "3", "--step", "0"], "There is no episode 3: tabular has 3, counted from 0"),
         (["--episode", "1", "--step", "6"], "There is no step 6: episode 1 has 6 steps, counted from 0"),
-        (["--episode", "1"], "Which position? Give --episode N and --step N, or look around with --serve"),
+        (
+            ["--episode", "1"],
+            "Which position? Give both --episode N and --step N, or neither for a verdict on the whole run",
+        ),
         (["--episode", "0", "--step", "0", "--simulations", "7:"], "The search had 7 simulations, 0..6; none of them"),
     ],
 )

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.stats import ks_2samp
 
 from mzu.environments.environment import Environment
 
@@ -63,6 +61,8 @@ def readings(environment: Environment, starts: np.ndarray, resets: np.ndarray) -
             yield Reading(f"the data have the parts in the order {', '.join(keys)}", order, ones)
     wrong = np.flatnonzero(begins_elsewhere(starts, resets))
     if 2 <= len(wrong) <= 30:
+        from scipy.optimize import linear_sum_assignment
+
         cost = np.array([[_differs(starts[:, column], resets[:, j]) for column in wrong] for j in wrong])
         rows, columns = linear_sum_assignment(cost)
         if not cost[rows, columns].any():
@@ -111,5 +111,7 @@ def _differs(one: np.ndarray, other: np.ndarray) -> bool:
         return abs(middle - high) > 1e-3 * (1 + abs(high))
     if not low - room <= middle <= high + room:
         return True
+    from scipy.stats import ks_2samp  # which takes half a second to import
+
     found = ks_2samp(one, other)
     return bool(found.pvalue < 1e-5 and found.statistic > 0.35)

@@ -24,10 +24,10 @@ _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "": np.nan}
 _NAMED = 5  # rows that a sentence names
 
 
-class Table(NamedTuple):
+class StepTable(NamedTuple):
     """Columns by name, float64 or text; `rows` says how row i is called: a file's lines count from 1, the head is one.
 
-    >>> Table({"a": np.zeros(2)}, "steps.csv", "line", 2).place(0)
+    >>> StepTable({"a": np.zeros(2)}, "steps.csv", "line", 2).place(0)
     'line 2'
     """
 
@@ -74,11 +74,11 @@ class Roles(NamedTuple):
     truncated: str | None = None
 
 
-def read_table(source) -> Table:
+def read_table(source) -> StepTable:
     """A file of SUFFIXES, or a pandas frame (anything with `columns` and their arrays)."""
     if not isinstance(source, str | Path):
         columns = {str(name): _typed(np.asarray(source[name])) for name in source.columns}
-        return Table(columns, "the frame", "row", 0)
+        return StepTable(columns, "the frame", "row", 0)
     path = Path(source)
     if path.suffix == ".parquet":
         require("pyarrow", f"Reading {path}")
@@ -89,7 +89,7 @@ def read_table(source) -> Table:
         except (pyarrow.ArrowException, ValueError) as error:
             raise Fault(f"the file cannot be read as parquet ({error})", path) from None
         columns = {name: _typed(np.array(found[name].to_pylist(), object)) for name in found.column_names}
-        return Table(columns, str(path), "row", 0)
+        return StepTable(columns, str(path), "row", 0)
     return _read_csv(path)
 
 
@@ -116,13 +116,13 @@ def episodes_from_table(
                     came with. None: 0, and rewards that seem to stand elsewhere are refused
     say             is told what was supposed
 
-    >>> import pandas
-    >>> frame = pandas.DataFrame({"x": [0, 1, 2], "go": [1, 0, 1], "pay": [0, 1, 2], "run": 7, "done": [0, 0, 1]})
-    >>> (episode,) = mzu.episodes_from_table(frame, ["x"], "go", "pay", "run", "done")
-    >>> episode.actions.tolist(), episode.terminated
-    ([1, 0, 1], True)
+    >>> with open("steps.csv", "w") as file:
+    ...     print("run,x,go,pay,done", "7,0,1,2,0", "7,1,0,3,1", sep=chr(10), file=file)
+    >>> (episode,) = mzu.episodes_from_table("steps.csv", ["x"], "go", "pay", "run", "done")
+    >>> episode.actions.tolist(), episode.rewards.tolist(), episode.terminated
+    ([1, 0], [2.0, 3.0], True)
     """
-    table = source if isinstance(source, Table) else read_table(source)
+    table = source if isinstance(source, StepTable) else read_table(source)
     action = [action] if isinstance(action, str) else list(action)
     roles = Roles(list(observations), action, reward, episode, terminated, truncated)
     if not roles.observations or not roles.action:
@@ -177,7 +177,7 @@ def episodes_from_table(
     return found
 
 
-def _pieces(table: Table, name: str) -> list[tuple[int, int]]:
+def _pieces(table: StepTable, name: str) -> list[tuple[int, int]]:
     """(first row, row behind the last) of each episode."""
     column = table.column(name)
     if len(column) == 0:
@@ -198,7 +198,7 @@ def _pieces(table: Table, name: str) -> list[tuple[int, int]]:
     return list(zip(map(int, begins), [*map(int, begins[1:]), len(column)], strict=True))
 
 
-def _refuse_late_rewards(table: Table, roles: Roles, pieces, earned: np.ndarray) -> None:
+def _refuse_late_rewards(table: StepTable, roles: Roles, pieces, earned: np.ndarray) -> None:
     """A reward that stands beside the observation it came with: the first rows of all episodes have none."""
     first = np.array([start for start, _ in pieces])
     others = np.delete(earned, first)
@@ -214,7 +214,7 @@ def _refuse_late_rewards(table: Table, roles: Roles, pieces, earned: np.ndarray)
     )
 
 
-def _refuse_not_finite(table: Table, names, numbers: np.ndarray, needed: np.ndarray, moved: bool = False) -> None:
+def _refuse_not_finite(table: StepTable, names, numbers: np.ndarray, needed: np.ndarray, moved: bool = False) -> None:
     wrong = np.argwhere(~np.isfinite(numbers) & needed[:, None])
     if len(wrong):
         row, column = wrong[0]
@@ -225,7 +225,7 @@ def _refuse_not_finite(table: Table, names, numbers: np.ndarray, needed: np.ndar
         raise Fault(f"{where}: column {names[column]} is {what}, but must be a finite number{more}", table.name)
 
 
-def _actions(table: Table, names, done: np.ndarray, needed: np.ndarray, bounds) -> np.ndarray:
+def _actions(table: StepTable, names, done: np.ndarray, needed: np.ndarray, bounds) -> np.ndarray:
     """Whole numbers [N], or continuous actions [N, D] in [-1, 1]."""
     if bounds is not None:
         low, high = bounds
@@ -254,7 +254,7 @@ def _actions(table: Table, names, done: np.ndarray, needed: np.ndarray, bounds) 
     return np.clip(np.nan_to_num(done), -1, 1).astype(np.float32)
 
 
-def _ends(table: Table, roles: Roles, pieces, say) -> list[bool]:
+def _ends(table: StepTable, roles: Roles, pieces, say) -> list[bool]:
     """Whether each episode terminates; marks in the middle of an episode are refused."""
     marks = {}
     for kind in ("terminated", "truncated"):
@@ -289,11 +289,11 @@ def _ends(table: Table, roles: Roles, pieces, say) -> list[bool]:
     return [bool(marks["terminated"][stop - 1]) for _, stop in pieces]
 
 
-def _no_step(table: Table, roles: Roles, row: int) -> bool:
+def _no_step(table: StepTable, roles: Roles, row: int) -> bool:
     return all(np.isnan(table.numbers(name)[row]) for name in roles.action)
 
 
-def _refuse_misaligned(table: Table, episodes: list[Episode], name: str) -> None:
+def _refuse_misaligned(table: StepTable, episodes: list[Episode], name: str) -> None:
     alignment = StateAlignment()
     for episode in episodes:
         alignment.add(episode)
@@ -308,7 +308,7 @@ def _refuse_misaligned(table: Table, episodes: list[Episode], name: str) -> None
         )
 
 
-def _read_csv(path: Path) -> Table:
+def _read_csv(path: Path) -> StepTable:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             head = file.readline()
@@ -325,7 +325,7 @@ def _read_csv(path: Path) -> Table:
         raise Fault(f"two columns are called {twice[0]!r}; rename one", path)
     columns = zip(*rows[1:], strict=True) if len(rows) > 1 else [() for _ in names]
     typed = (_typed(np.array(column, object)) for column in columns)
-    return Table(dict(zip(names, typed, strict=True)), str(path), "line", 2)
+    return StepTable(dict(zip(names, typed, strict=True)), str(path), "line", 2)
 
 
 def _rows(reader, path: Path) -> Iterator[list[str]]:

@@ -11,8 +11,8 @@ from mzu.commands.cli import main
 from mzu.explain import bugs
 from mzu.explain.checks import CHECKS
 from mzu.explain.play import Play
+from mzu.explain.run_verdict import ADVICE, CHECKED, PARTS, parts_of_play
 from mzu.explain.toy import toy_system, two_rooms
-from mzu.explain.verdict import ADVICE, CHECKED, PARTS, parts_of_play
 
 # Where each bug lives, in the circle of data.
 LIVES = {

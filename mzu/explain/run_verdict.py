@@ -23,7 +23,7 @@ BROKEN, DOUBTFUL, FINE, UNSEEN = "broken", "doubtful", "fine", "not looked at"
 SHOWN = 3  # positions
 
 
-class Check(NamedTuple):
+class Looked(NamedTuple):
     """Which part a check is about, and in which share of the positions it must find something to count."""
 
     part: str
@@ -32,26 +32,26 @@ class Check(NamedTuple):
 
 # Within a part, what is the cause of others comes first.
 CHECKED = {
-    "action space": Check("data", 0.25),
-    "reward alignment": Check("data", 0.25),
-    "value range": Check("values", 0.25),
-    "stale target": Check("search", 0.1),
-    "repeatable": Check("search"),
-    "root prior": Check("search"),
-    "backups": Check("search"),
-    "injected action": Check("search"),
-    "tried candidates": Check("search", 0.5),
-    "collapsed range": Check("search", 0.5),
-    "uniform policy": Check("search", 0.75),
-    "twins": Check("search"),
-    "bootstrap across an end": Check("targets"),
-    "rows apart": Check("targets"),
-    "value target": Check("targets"),
-    "stored step": Check("replay"),
-    "candidate actions": Check("replay"),
-    "priorities return": Check("replay"),
-    "replay keeps": Check("replay"),
-    "weights count": Check("policy"),
+    "action space": Looked("data", 0.25),
+    "reward alignment": Looked("data", 0.25),
+    "value range": Looked("values", 0.25),
+    "stale target": Looked("search", 0.1),
+    "repeatable": Looked("search"),
+    "root prior": Looked("search"),
+    "backups": Looked("search"),
+    "injected action": Looked("search"),
+    "tried candidates": Looked("search", 0.5),
+    "collapsed range": Looked("search", 0.5),
+    "uniform policy": Looked("search", 0.75),
+    "twins": Looked("search"),
+    "bootstrap across an end": Looked("targets"),
+    "rows apart": Looked("targets"),
+    "value target": Looked("targets"),
+    "stored step": Looked("replay"),
+    "candidate actions": Looked("replay"),
+    "priorities return": Looked("replay"),
+    "replay keeps": Looked("replay"),
+    "weights count": Looked("policy"),
 }
 REPORTED = {
     "the stored rewards are one step late": "data",
@@ -64,12 +64,11 @@ REPORTED = {
     "rewards are predicted one step early": "model",
     "the dynamics ignores its action": "model",
     "searches go deeper than the model is good for": "model",
-    "more simulations earn less": "search",
 }
 
 
 @dataclasses.dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """What is wrong with a run, part by part of the circle; `print` shows it as text, a notebook as a page.
 
     attribute     what it holds
@@ -136,10 +135,10 @@ class Verdict:
         return verdict_page(self)
 
 
-def judge_run(run, checkpoint: str = "latest") -> Verdict:
+def judge_run(run, checkpoint: str = "latest") -> RunVerdict:
     """The verdict on a run's folder, a `Config`, a `Trainer` or a `System`."""
     system = open_system(run, checkpoint)
-    folder = Path(run) if system.folder else None
+    folder = Path(system.name) if system.folder else None
     best = _best_model(folder)
     play = None if folder is None else how_it_plays(folder)
     places = choose_positions(system, best)
@@ -154,7 +153,7 @@ def judge_run(run, checkpoint: str = "latest") -> Verdict:
     listed = [_listed(part, parts[part], part in seen) for part in PARTS]
     broken = next((part for part in listed if part["state"] == BROKEN), None)
     shown = _shown(explained, broken)
-    return Verdict(
+    return RunVerdict(
         about={
             "system": system.name,
             "steps": system.steps,
