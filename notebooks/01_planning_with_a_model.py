@@ -86,7 +86,8 @@ plt.show()
 # ## 2. What a policy is worth
 #
 # A *policy* $p(a \mid s)$ says how likely each action is in each state. Its *value* $v_p(s)$ is
-# the expected sum of rewards from $s$ on, where a reward $k$ steps away counts $\gamma^k$:
+# the expected sum of rewards from $s$ on, where a reward $k$ steps away counts $\gamma^k$ ($\gamma$ is
+# the *discount*):
 #
 # $$v_p(s_0) = \mathbb E_p\Big[\sum_{k \ge 0} \gamma^k u_{k+1}\Big], \qquad \gamma = 0.9.$$
 #
@@ -131,7 +132,8 @@ assert np.allclose(policy_value(lazy), [5, 0.9 * 5, 0, -10, 0]), (
 # fork one goes up and naps for ever, $0$; waiting in the swamp costs $1$ per step,
 # $-1/(1 - 0.9) = -10$.
 #
-# Do the definition and the linear system agree? Add up the rewards of many random walks and see.
+# Do the definition and the linear system agree? Add up the rewards of many random walks and see. (After
+# the mean stands its standard error: a mean of so many walks is often one of them off, hardly ever four.)
 
 
 # %%
@@ -139,7 +141,7 @@ def walk(policy, state, steps, rng):
     """The discounted sum of rewards of one walk of `steps` steps."""
     total = 0.0
     for k in range(steps):
-        action = rng.choice(2, p=policy[state])
+        action = int(rng.random() < policy[state, 1])  # 1 as often as the policy says
         total += DISCOUNT**k * REWARD[state, action]
         state = NEXT_STATE[state, action]
     return total
@@ -167,8 +169,10 @@ assert abs(mean - exact) < 4 * error, (
 # The maximum makes it non-linear, but there is a simple way to solve it. Applied to *any* two value
 # functions, $\mathcal T$ brings them closer by the factor $\gamma$: the largest difference between
 # $\mathcal T v$ and $\mathcal T w$ is at most $\gamma$ times the largest difference between $v$ and
-# $w$, because the rewards are the same and the rest is multiplied by $\gamma$. So start anywhere
-# and apply $\mathcal T$ again and again. That is *value iteration*.
+# $w$, because the rewards are the same, the rest is multiplied by $\gamma$, and two maxima differ by no
+# more than what they are taken of. Let $w$ be $v_*$, which $\mathcal T$ leaves as it is: then
+# $\mathcal T v$ is closer to $v_*$ than $v$ was, by the factor $\gamma$. So start anywhere and apply
+# $\mathcal T$ again and again. That is *value iteration*.
 
 
 # %%
@@ -213,7 +217,8 @@ plt.show()
 # Value iteration sweeps over *all* states. In Atari there are too many to list. MuZero has instead a
 # network that says two things about any state it is shown: a policy $p$ and a value $v$. Both come
 # from learning, and both are wrong. We write such an output down as a table. This agent likes to
-# rest, falls for the short cut, and thinks well of the swamp.
+# rest, falls for the short cut, and thinks well of the swamp. (In the code its policy is called `PRIOR`:
+# what is believed *before* a search.)
 
 # %%
 PRIOR = np.array([[0.7, 0.3], [0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.5, 0.5]])
@@ -383,8 +388,9 @@ for n in (1, 2, 4, 8):
 #
 # $N$ counts the visits of the node (its own evaluation is the first), $n_a$ those of the edge.
 # $\bar q$ is $r + \gamma\, v$ of the child, rescaled so that the smallest such number in the tree is 0
-# and the largest 1; it is 0 for an edge that was never taken. Notebook 03 takes this formula
-# apart. Here we type it in.
+# and the largest 1; it is 0 for an edge that was never taken. (As long as there is one such number only, it
+# has no range to be rescaled by and is taken as it is.) Notebook 03 takes this formula apart. Here we
+# type it in.
 
 # %%
 BASE, INIT = 19652, 1.25  # MuZero's two constants
@@ -471,7 +477,9 @@ for simulation in range(1, 7):
 # the network says the swamp is worth 9: the value that comes back is $2 + 0.9 \cdot 9 = 10.1$,
 # and the root's mean of its own 7 and this is $8.55$. The second simulation goes the same way and
 # one step further: waiting costs 1, so the swamp is worth only $-1 + 0.9 \cdot 9 = 7.1$, and
-# what arrives at the root is $2 + 0.9 \cdot 7.1 = 8.39$. The bad news has begun to travel.
+# what arrives at the root is $2 + 0.9 \cdot 7.1 = 8.39$. The bad news has begun to travel. (The score 10.72
+# of this simulation stands out: 10.1 is the only $q$ so far, so nothing rescales it. From the third one on
+# there are two.)
 
 # %%
 assert np.isclose(root_values[1], (7 + 10.1) / 2), (
@@ -656,7 +664,8 @@ plt.show()
 # One search of 16 simulations sees only a few steps. Twenty rounds of it find the best policy, and
 # the value, too, arrives at the truth: what one round puts into the table, the next one looks
 # *beyond*. That is one reason why MuZero can do with 50 simulations. But the circle turns only if
-# a search improves on its tables: with 4 simulations it does not, and the agent stays where it is.
+# a search improves on its tables: with 4 simulations it does not. The agent first gets worse, and ends
+# about where it began.
 
 # %% [markdown]
 # ## 10. When the model is wrong
@@ -669,7 +678,8 @@ plt.show()
 # \underbrace{\frac{1 - \gamma^n}{1 - \gamma}\, \varepsilon_r}_{\text{from the model}}.$$
 #
 # Looking ahead *exchanges* the error of the value for the error of the model. That pays if
-# $\varepsilon > \varepsilon_r / (1 - \gamma)$. To see both sides, we look ahead with a wrong model, once
+# $\varepsilon > \varepsilon_r / (1 - \gamma)$: the sum is a mean of these two with weights $\gamma^n$ and
+# $1 - \gamma^n$. To see both sides, we look ahead with a wrong model, once
 # from the agent's bad value, once from the perfect one.
 
 # %%
@@ -839,8 +849,9 @@ check.solution("01.2")
 # %% [markdown]
 # ### 3. How much prior does a good action need?
 #
-# At the fork, give *up* a small prior and the rest to *down*. From how many simulations on is *up*
-# the most visited action? Look at 0.5, 0.2, 0.1, 0.05 and 0.01: how does the number grow?
+# At the fork, give *up* a small prior and the rest to *down*, and search from there with the settings of
+# section 8. From how many simulations on is *up* the most visited action? Look at 0.5, 0.2, 0.1, 0.05
+# and 0.01: how does the number grow?
 
 
 # %%

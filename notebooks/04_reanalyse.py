@@ -17,7 +17,7 @@
 # |---|---|
 # | **You will build** | n-step returns with every kind of end; a stored game that is searched again and never leaves its track; the loop in which targets, tables and searches improve each other; the controller of the reanalyse fraction, and the buffers that stored games are drawn from |
 # | **Lives in** | `mzu/replay/returns.py`, `mzu/learning/targets.py`; `mzu/games/stored_game.py`, `mzu/games/searches.py`; `mzu/reanalyse/fraction.py`, `mzu/reanalyse/buffers.py`; what explains a target: `mzu/explain/explanation.py` |
-# | **Takes** | under a minute to run on two cores; two hours to work through |
+# | **Takes** | under a minute to run on two cores; plan two hours to work through, two more for the exercises |
 # | **You need** | notebook 01 (values, lookahead) and the idea of notebook 03: a search returns visit counts and a value |
 #
 # A game was played, by somebody, some time ago. What can be learned from it today? The record says
@@ -177,9 +177,9 @@ assert np.isclose(n_step_return(episodes[1], 5, 2, TARGET_VALUE), 0.5 + 0.9 * 1.
 
 # %% [markdown]
 # The library's `n_step_returns` does a batch of rows at once, without loops over positions. One row
-# is a stretch of U + 1 positions of an episode. It wants the rewards (zeros behind the end), the
-# value at $t + k + n$ or at the last observation, and how the data end. We give it every episode as
-# one row, for several $n$.
+# is a stretch of positions of an episode, $t, t + 1, \dots$, each with its own $z$. It wants the rewards (zeros
+# behind the end), for each position the value $n$ steps later or at the last observation, and how the data
+# end. We give it every episode as one row, for several $n$.
 
 # %%
 from mzu.replay.returns import n_step_returns
@@ -388,7 +388,8 @@ bad = softmax(np.tile(-2.0 * STEP, (CELLS, 1)))  # goes left nearly always
 players = {"the best player": (best_policy, "^-"), "the agent": (agent, "o--"),
            "a bad player": (bad, "s-.")}
 colours = ["C0", "C1", "C5"]
-perfect = toy.SeenTable(NEXT, REWARD, np.log(agent), BEST)  # the agent's policy, the best values
+# A TabularModel whose observations are [cell]: the agent's policy, the best values.
+perfect = toy.SeenTable(NEXT, REWARD, np.log(agent), BEST)
 rng = np.random.default_rng(1)
 nu = [search(perfect, np.float32([[START]]), config.search, rng).value[0] for _ in range(100)]
 
@@ -422,8 +423,8 @@ print(f"n = 5: best {drift['the best player'][5]:.2f}, agent {drift['the agent']
 # So is $\nu$ the better target? Here it has a perfect model; section 10 of notebook 01 shows what a
 # search believes with a wrong one, and exercise 2 goes on from there. The paper found both answers
 # ("Value Learning"): in DM Control it takes $\nu$, which does not depend on the trajectory and
-# prevents overfitting where data are few. In Atari the 5-step sum was better, even at 20 million
-# frames, where nearly all targets are reanalysed ones. It makes no correction for other players'
+# prevents overfitting where data are few. In Atari the 5-step sum was better, even when the agent may play
+# only 20 million frames (a tenth of the usual 200) and nearly all targets are reanalysed ones. It makes no correction for other players'
 # data.
 
 # %%
@@ -452,7 +453,8 @@ assert abs(np.mean(nu) - BEST[START]) < abs(drift["a bad player"][1] - BEST[STAR
 # "During reanalysis, no actions are selected", says the paper. The walk goes where the stored
 # episode went. What the search would have liked to do is *recorded*, as the policy target, and
 # never *done*: nobody knows which reward it would have brought. (Only the model has an opinion.) So
-# a stored game is a short loop.
+# a stored game is a short loop. (In the table above $o_{1:t+i}$ is all that was seen up to step $t + i$, the
+# $i$-th of the unrolled ones; one observation says it all here.)
 
 # %%
 from mzu.search.tree import ROOT
@@ -478,6 +480,8 @@ for t in range(piece.length):
     print(f"{t + 4:4}  {cell:4}  {action:>13}  {policies[t]!s:>27}  {values[t]:4.2f}")
 
 # %% [markdown]
+# Steps 5 and 6 are in the same cell, and their rows differ: each search has noise of its own at the root.
+#
 # One more number is recorded: a first priority, by which the replay will choose (notebook 07). It
 # is $|\nu - z|$, how much the search and the data disagree. For lack of anything newer, $z$ is
 # bootstrapped from the search value $n$ steps later, or from the last one of the piece. The double
@@ -685,8 +689,8 @@ explanation = mzu.explain(today, *POSITION)
 show(explanation, "Position", "Value target", "Change")
 
 # %% [markdown]
-# "Value target" writes the sum of section 2 out, term by term. "Change" puts the policy and the
-# value that the replay holds beside those of a search made now. The same numbers as data:
+# "Value target" writes the sum of section 2 out, term by term. "Change" puts the policy (0, 1, 2 are left,
+# rest, right) and the value that the replay holds beside those of a search made now. The same numbers as data:
 
 # %%
 change = explanation.change
@@ -712,6 +716,7 @@ explanation.tree_picture()
 
 # %% [markdown]
 # Or step through today's search: the tree after each simulation, the scores that chose its path, the backup.
+# The slider begins at the end; push it to 0 and go from there.
 
 # %%
 explanation.walk()
@@ -1231,7 +1236,9 @@ check.solution("04.3")
 #
 # Repeat section 5 with a network that begins with a preference for the left, and without root noise.
 # What happens with 16 simulations, and what with 32? Why? (With noise the outcome of 16 is a matter
-# of luck: try some seeds.)
+# of luck: try some seeds.) The check runs yours three times: let one `search` of all stored cells,
+# `np.float32(stored_cells)[:, None]`, be a round, and it takes seconds; one search after the other
+# takes minutes.
 
 
 # %%
@@ -1278,7 +1285,8 @@ check.solution("04.5")
 #
 # `bugs.planted("one_piece_for_ever")` raises the flag "stale target", too. Find out from explanations
 # alone what distinguishes it from `"never_searches_again"`, and from a healthy run whose replay is a
-# little old.
+# little old (`today` of section 5). Print, for all 19 positions of each, the names of the flags and how
+# often the position is in the replay; then write down the rule.
 
 
 # %%

@@ -17,7 +17,7 @@
 # |---|---|
 # | **You will build** | the probability that a policy samples what the data did, a world with a known reward in D action dimensions, injection of the stored action into a search, and learning from recorded data with and without it |
 # | **Lives in** | `mzu/search/action_injection.py` (`inject_vector`, `inject_index`); called by `mzu/search/search.py` (`search(..., injected_actions=...)`), to read in `mzu/search/reference_candidates.py` (`inject_action`) |
-# | **Takes** | about a minute to run on two cores; plan two hours to work through |
+# | **Takes** | about a minute to run on two cores; plan two hours to work through, one more for the exercises |
 # | **You need** | notebooks 04 (Reanalyse) and 05 (sampled actions); weighted least squares |
 #
 # With continuous actions a search looks only at actions that were *sampled from the policy*. When
@@ -80,6 +80,8 @@ def hit_probability(mean, scale, action, epsilon, count):
     one = 1.0
     for m, s, a in zip(mean, scale, action, strict=True):
         one *= normal_cdf((a + epsilon - m) / s) - normal_cdf((a - epsilon - m) / s)
+    if one == 1:  # so narrow that every sample hits, to the last digit
+        return 1.0
     return -math.expm1(count * math.log1p(-one))  # 1 - (1 - one)^count, also for a tiny one
 
 
@@ -131,6 +133,8 @@ assert np.all(expected < 1) and np.all(tried[:, 5] == 0), (
 )
 
 # %% [markdown]
+# (Where the line says less than one hit in 10,000, a marker is a matter of luck: it may be two hits in 50,000.)
+#
 # At one dimension a sample comes close in seven of ten searches. At six dimensions never: search
 # every position of a dataset of 100 episodes of 1,000 steps once, and you expect less than one hit.
 # The third line says that it is not even a matter of the mean. A policy that knows the right action
@@ -517,7 +521,8 @@ assert injected.visits[0].argmax() == K, (
 # contains an action that the policy itself would never have come up with.
 #
 # Watch it: before the first simulation the twenty-one candidates have been evaluated, then the slider shows where the
-# visits go. (The stored action is the last candidate.)
+# visits go. Push it to 0 first. The stored action is (0.75, -0.7); of the others the table lists those with the highest
+# scores, and their value terms, though nobody has visited them.
 
 # %%
 short = dataclasses.replace(CONFIG, num_simulations=12)
@@ -1013,7 +1018,8 @@ check.solution("06.1")
 # ### 2. What the prior alone does
 #
 # Take a model whose rewards and values are all 0. How many of 50 visits does the injected action get
-# with prior 0.25, and how many with 0.9? Guess before you run it.
+# with prior 0.25, and how many with 0.9, if 20 sampled ones share the rest? Guess before you run it. (All
+# value terms are equal, so the pUCT score leaves prior / (1 + visits).)
 
 
 # %%

@@ -44,9 +44,11 @@ class Checker:
     def hint(self, number: str) -> None:
         """One hint more at each call, until all have been given."""
         hints = exercises.find_exercise(number).hints
-        given = self._hints_given[number] = min(self._hints_given.get(number, 0) + 1, len(hints))
-        for place, hint in enumerate(hints[:given], start=1):
+        asked = self._hints_given[number] = self._hints_given.get(number, 0) + 1
+        for place, hint in enumerate(hints[:asked], start=1):
             print(f"Hint {place} of {len(hints)}: {hint}")
+        if asked > len(hints):
+            print(f'These are all. check.solution("{number}") shows the solution, folded.')
 
     def solution(self, number: str) -> "Folded":
         """The worked solution, folded: a notebook shows it at a click."""

@@ -121,11 +121,23 @@ Call = Callable[..., tuple[object, tuple]]
 
 def judge(question: Question, call: Call, inputs: list[tuple]) -> None:
     """Raises `Wrong` with a message that teaches, unless the function is right on all inputs."""
-    answers = [_answer(question, call, arguments) for arguments in inputs]
+    answers, stopped = [], None
+    for arguments in inputs:
+        try:
+            answers.append(_answer(question, call, arguments))
+        except NotWritten:
+            raise
+        except Wrong as error:
+            stopped = error
+            break
+    inputs = inputs[: len(answers)]
     wanted = [_outcome(question, *call_locally(question.right)(*arguments)) for arguments in inputs]
     wrong = [number for number, answer in enumerate(answers) if not same(answer, wanted[number], question.tolerance)]
-    if not wrong:
+    if not wrong and stopped is None:
         return
+    if not wrong:
+        raise stopped
+    # A wrong answer teaches more than the exception that the same mistake leads to with a later input.
     first = wrong[0]
     lines = [
         f"{question}: {question.name} is not right yet. For",
@@ -213,9 +225,18 @@ def shown(value) -> str:
     if isinstance(value, np.ndarray):
         text = np.array2string(value, precision=5, suppress_small=True, separator=", ", threshold=40)
     else:
-        text = f"{value:.6g}" if isinstance(value, float | np.floating) else repr(value)
+        text = f"{value:.6g}" if isinstance(value, float | np.floating) else repr(_short_numbers(value))
     text = " ".join(text.split())
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]} ..."
+
+
+def _short_numbers(value):
+    """The same with Python's numbers in the place of NumPy's, six digits of each."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    return type(value)(map(_short_numbers, value)) if type(value) in (list, tuple) else value
 
 
 def shown_inputs(question: Question, arguments: tuple) -> str:

@@ -81,11 +81,14 @@ def test_a_function_that_forgets_to_return_is_told_so(exercise):
 def test_the_hints_come_one_by_one_and_the_last_stays(exercise, capsys):
     student = Checker()
     assert 2 <= len(exercise.hints) <= 4
-    for given in (*range(1, len(exercise.hints) + 1), len(exercise.hints)):
+    for given in range(1, len(exercise.hints) + 1):
         student.hint(exercise.number)
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) == given
         assert lines[-1] == f"Hint {given} of {len(exercise.hints)}: {exercise.hints[given - 1]}"
+    student.hint(exercise.number)
+    *again, no_more = capsys.readouterr().out.splitlines()
+    assert again == lines and f'check.solution("{exercise.number}")' in no_more
 
 
 @every_exercise

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mzu.classroom import check
-from mzu.classroom.question import Wrong, call_locally, difference, judge, same, shown
+from mzu.classroom.question import Question, Wrong, call_locally, difference, judge, same, shown
 
 TWICE, SUM, COUNT = made_assignment.QUESTIONS
 
@@ -131,6 +131,21 @@ def test_a_wrong_shape_and_a_division_by_zero_are_said():
 def test_a_long_value_is_shown_short():
     assert len(shown(np.arange(10000) ** 3)) < 250
     assert len(shown(["word"] * 1000)) < 250
+
+
+def test_numbers_of_numpy_and_many_digits_are_shown_as_a_person_would_write_them():
+    assert shown(np.int64(1)) == "1" and shown(np.float64(0.1) + 0.2) == "0.3"
+    assert shown([np.float64(8.39), 6.390000000000001, 2]) == "[8.39, 6.39, 2]"
+    assert shown((0.175, np.int32(3), "word", None)) == "(0.175, 3, 'word', None)"
+
+
+def test_a_wrong_answer_is_said_before_the_exception_of_a_later_input():
+    inverse = Question("1.1", "", 1, "inverse", lambda x: 1 / x, ((2.0,), (4.0,)), lambda rng: [])
+    with pytest.raises(Wrong, match="gives 1000") as caught:
+        judge(inverse, call_locally(lambda x: 1e3 if x == 2 else 1 / 0), list(inverse.examples))
+    assert "ZeroDivisionError" not in str(caught.value)
+    with pytest.raises(Wrong, match="stops with ZeroDivisionError"):
+        judge(inverse, call_locally(lambda x: 0.5 if x == 2 else 1 / 0), list(inverse.examples))
 
 
 def test_check_speaks_of_success_and_knows_its_questions(monkeypatch, capsys):

@@ -60,6 +60,25 @@ def _one_sweep(next_state, reward, discount):
     return _iterate(next_state, reward, discount, lambda actions: reward[states, actions])
 
 
+def _value_iteration(next_state, reward, discount):
+    """The greedy actions after each sweep of value iteration, without repetitions."""
+    value, policies = np.zeros(len(reward)), [np.zeros(len(reward), int)]
+    for _ in range(200):
+        q = reward + discount * value[next_state]
+        value, actions = q.max(axis=1), q.argmax(axis=1)
+        if not np.array_equal(actions, policies[-1]):
+            policies.append(actions)
+    return np.array(policies)
+
+
+def _another_form(answer, next_state, reward, discount):
+    """Whether the answer is about other states than the world's, or not about actions."""
+    if np.ndim(answer) == 3:
+        return "these are tables of probabilities [S, A]; each policy is wanted as an action per state, [R, S]"
+    states = np.shape(answer)[1]
+    return f"this world has {len(reward)} states, the policies are of {states}" if states != len(reward) else ""
+
+
 def _last_one_twice(*world):
     policies = policy_iteration(*world)
     return np.concatenate([policies, policies[-1:]])
@@ -99,7 +118,11 @@ def _coarse(rest, meal, step=0.01):
 
 def _off_by_a_step(answer, rest, meal):
     off = abs(answer - patience(rest, meal))
-    return f"it is off by {off:.5f}: near, but a grid finds the discount only up to its step" if off < 0.02 else ""
+    if off >= 0.02:
+        return ""
+    of_a_grid = off < 0.001 or abs(answer - round(answer, 4)) < 1e-9  # few digits
+    why = ": near, but a grid finds the discount only up to its step" if of_a_grid else ""
+    return f"it is off by {off:.5f}{why}"
 
 
 # --- 3 ---
@@ -131,11 +154,25 @@ def root_choices(prior, simulations):
     return result.history.candidates[0, :, 0]
 
 
-def _ahead(prior, simulations, tie=False):
+def _other_choices(prior, simulations, noise=0.0, logits=np.log):
+    """The same with noise at the root, or with something else in the place of logits."""
+    policy = PRIOR.copy()
+    policy[FORK] = prior, 1 - prior
+    model = TabularModel(NEXT_STATE, REWARD, logits(policy), VALUE)
+    config = SearchConfig(num_simulations=simulations, discount=0.9, dirichlet_fraction=noise)
+    result = search(model, np.array([FORK]), config, np.random.default_rng(0), record=True)
+    return result.history.candidates[0, :, 0]
+
+
+def _ahead(prior, simulations, tie=False, choices=root_choices, **settings):
     """After which numbers of simulations `up` is ahead [simulations], from 1 on."""
-    twice = 2 * np.cumsum(root_choices(prior, simulations) == 0)
+    twice = 2 * np.cumsum(choices(prior, simulations, **settings) == 0)
     count = np.arange(1, simulations + 1)
     return twice >= count if tie else twice > count
+
+
+def _for_good(ahead):
+    return int(np.flatnonzero(~ahead)[-1]) + 2
 
 
 # --- 4 ---
@@ -179,12 +216,19 @@ def _downwards(rewards, leaf_value, discount):
     return result
 
 
+def _from_each_node(rewards, factor, leaf):
+    """At node k the sum of factor(k, later) times the later rewards, and leaf(k)."""
+    places = range(len(rewards))
+    return [sum(factor(k, later) * rewards[later] for later in places[k:]) + leaf(k) for k in places]
+
+
 EXERCISES = (
     exercise(
         "01.1",
         "Policy iteration",
         policy_iteration,
         examples=((NEXT_STATE, REWARD, 0.9), (RING, RING_REWARD, 0.9), (RING, RING_REWARD, 0.5)),
+        finding=_another_form,
         mistakes={
             "the last round finds nothing to change; its policy is the same as the one before and is not listed "
             "twice": _last_one_twice,
@@ -195,6 +239,17 @@ EXERCISES = (
                 next_state, reward, discount, lambda actions: np.zeros(len(reward))
             ),
             "the first policy, all 0, belongs to the list": lambda *world: policy_iteration(*world)[1:],
+            "each policy is listed as an action per state, [R, S], not as a table of probabilities": (
+                lambda next_state, reward, discount: np.eye(reward.shape[1])[
+                    policy_iteration(next_state, reward, discount)
+                ]
+            ),
+            "the world is the one that is handed in, with as many states and actions as `reward` has; the notebook's "
+            "NEXT_STATE, REWARD, DISCOUNT and the functions that use them are about another one": (
+                lambda next_state, reward, discount: policy_iteration(NEXT_STATE, REWARD, 0.9)
+            ),
+            "that is value iteration, which looks one step further in each round; here each policy's own value is "
+            "computed to the end before the next one is made": _value_iteration,
         },
         hints=(
             "Section 2 has the value of a policy, section 5 the greedy policy. Alternate between them.",
@@ -244,7 +299,17 @@ EXERCISES = (
             "up must stay ahead: it may lead for a moment at the beginning, so look for the last time that it does "
             "not": lambda prior, simulations: int(np.argmax(_ahead(prior, simulations))) + 1,
             "as many visits as down is not more than down; and simulations are counted from 1, an array's places "
-            "from 0": lambda prior, simulations: int(np.flatnonzero(~_ahead(prior, simulations, tie=True))[-1]) + 2,
+            "from 0": lambda prior, simulations: _for_good(_ahead(prior, simulations, tie=True)),
+            "argmax of the visits takes up where both have as many; up must have more visits than down, and from "
+            "there on": lambda prior, simulations: int(np.argmax(_ahead(prior, simulations, tie=True))) + 1,
+            "the noise at the root is on; with dirichlet_fraction=0.0 a search begins as a shorter one does": (
+                lambda prior, simulations: _for_good(_ahead(prior, simulations, choices=_other_choices, noise=0.25))
+            ),
+            "the model takes logits, np.log(policy); probabilities in their place are another policy": (
+                lambda prior, simulations: _for_good(
+                    _ahead(prior, simulations, choices=_other_choices, logits=np.array)
+                )
+            ),
             "the first try is not yet the lead: up has to catch up with all visits that down has had": (
                 lambda prior, simulations: int(np.argmax(root_choices(prior, simulations) == 0)) + 1
             ),
@@ -272,6 +337,18 @@ EXERCISES = (
             "resting once is compared with the whole walk; resting goes on for ever, too": (
                 lambda rest, discount: rest * (1 - discount**4) / discount**3
             ),
+            "the meal comes three steps after one leaves home, and counts discount**3 of what it pays": (
+                lambda rest, discount: rest / (1 - discount) * (1 - discount**4)
+            ),
+            "the four rests in the place of one walk are discounted, too, each by its step": (
+                lambda rest, discount: 4 * rest / discount**3
+            ),
+            "discount is an argument, the notebook's DISCOUNT is another number": (
+                lambda rest, discount: critical_meal(rest / (1 - discount) * (1 - 0.9), 0.9)
+            ),
+            "all of it is about the discount that is handed in; the notebook's DISCOUNT has no part": (
+                lambda rest, discount: critical_meal(rest, 0.9)
+            ),
         },
         hints=(
             "It is exercise 2 with another unknown: the discount is given, the meal is not.",
@@ -296,6 +373,19 @@ EXERCISES = (
             ),
             "the root comes first in the list": (
                 lambda rewards, leaf_value, discount: received(rewards, leaf_value, discount)[::-1]
+            ),
+            "the leaf's value travels up the whole path: one discount for each of its steps, not one in all": (
+                lambda rewards, leaf_value, discount: _from_each_node(
+                    rewards, lambda k, later: discount ** (later - k), lambda k: discount * leaf_value
+                )
+            ),
+            "each node counts from itself on: the reward of its own edge is not discounted": (
+                lambda rewards, leaf_value, discount: _from_each_node(
+                    rewards, lambda k, later: discount**later, lambda k: discount ** len(rewards) * leaf_value
+                )
+            ),
+            "the new node has its value already; the list holds the nodes above it, as many as there are rewards": (
+                lambda rewards, leaf_value, discount: [*received(rewards, leaf_value, discount), leaf_value]
             ),
         },
         hints=(

@@ -51,6 +51,15 @@ def _forgotten(rewards, discount, last):
     return values
 
 
+def _not_the_last_round(answer, rewards, discount, end):
+    """Whether another round of learning changes the values."""
+    following = np.append(answer[1:], answer[-1] if end is None else end)
+    change = float(np.abs(rewards + discount * following - answer).max())
+    if change < 1e-6:
+        return ""
+    return f"another round, u + discount * (what is said of the next cell or of the end), changes one by {change:.3g}"
+
+
 # --- 2 ---
 
 
@@ -78,6 +87,15 @@ def _sweeps(policy, value, n, following=lambda value: value, reduce=np.sum, disc
 
 def _without_end(value):
     return np.where(np.arange(CELLS) == LAST, 0.0, value)
+
+
+def _nearly_the_mean(answer, policy, value, n):
+    off = float(np.abs(answer - mean_z(policy, value, n)).max())
+    return (
+        f"it is off by {off:.3g}: near, but games that are played have chance in them; sweeps are exact"
+        if off < 0.05
+        else ""
+    )
 
 
 PLAYER = softmax(np.tile(0.6 * STEP, (CELLS, 1)))
@@ -129,6 +147,21 @@ def _all_of_it(rewards, actions, best_actions, values, discount, terminated):
     return cut_return(rewards, actions, actions, values, discount, terminated)
 
 
+def _never_behind_an_end(rewards, actions, best_actions, values, discount, terminated):
+    cut = cut_return(rewards, actions, best_actions, values, discount, terminated)
+    return cut_return(rewards, actions, best_actions, [0.0] * len(values), discount, True) if terminated else cut
+
+
+def _without_those(rewards, actions, best_actions, values, discount, terminated):
+    kept = [reward if done == best else 0.0 for reward, done, best in zip(rewards, actions, best_actions, strict=True)]
+    return cut_return(kept, actions, actions, values, discount, terminated)
+
+
+def _argmax(rewards, actions, best_actions, values, discount, terminated):
+    stop = int(np.argmax(np.asarray(actions) != np.asarray(best_actions)))
+    return cut_return(rewards[:stop], actions[:stop], actions[:stop], values[: stop + 1], discount, False)
+
+
 def _end_counts(rewards, actions, best_actions, values, discount, terminated):
     return cut_return(rewards, actions, best_actions, values, discount, False)
 
@@ -170,6 +203,16 @@ def reanalysed(simulations, preference, again=True, learn_value=True, value=None
         policy = 0.5 * policy + 0.5 * targets
         value = 0.5 * value + 0.5 * values if learn_value else value
     return policy
+
+
+def _not_settled(answer, simulations):
+    most = float(np.max(answer))
+    if most > 0.99:
+        return ""
+    return (
+        f"the most likely action has {most:.2f}; without noise one action has all visits in the end: is "
+        "dirichlet_fraction 0, and are these 40 rounds with this number of simulations"
+    )
 
 
 # --- 5 ---
@@ -221,6 +264,7 @@ EXERCISES = (
         "Ends",
         forgotten_end,
         examples=((WAY, 0.9, 0.5), (WAY, 0.9, None), (np.array([1.0, 2.0]), 0.5, 4.0)),
+        finding=_not_the_last_round,
         mistakes={
             "this is the right treatment of the end; the exercise asks what becomes of the values without it": (
                 lambda rewards, discount, end: _forgotten(rewards, discount, rewards[-1])
@@ -236,6 +280,16 @@ EXERCISES = (
                     _forgotten(rewards, discount, rewards[-1])[:-1], forgotten_end(rewards, discount, end)[-1]
                 )
             ),
+            "the last reward in the place of the end's value is one round only: v = u + discount * v holds for ever": (
+                lambda rewards, discount, end: _forgotten(
+                    rewards, discount, rewards[-1] + discount * (rewards[-1] if end is None else end)
+                )
+            ),
+            "the values of the cells before the last one are asked for, as many as there are rewards": (
+                lambda rewards, discount, end: np.append(
+                    forgotten_end(rewards, discount, end), rewards[-1] / (1 - discount) if end is None else end
+                )
+            ),
         },
         hints=(
             "Begin with the last cell before the end, v = u + discount * (what is said of the end), and go left.",
@@ -249,6 +303,7 @@ EXERCISES = (
         "A wrong model",
         mean_z,
         examples=((PLAYER, BLIND, 5), (BAD, BEST, 5), (STRAIGHT, BLIND, 1), (STRAIGHT, BEST, 5)),
+        finding=_nearly_the_mean,
         mistakes={
             "the last cell is an end: nothing follows, whatever the table says of it": (
                 lambda policy, value, n: _sweeps(policy, value, n)
@@ -261,6 +316,16 @@ EXERCISES = (
             ),
             "n rewards, and the value only behind them": (
                 lambda policy, value, n: _sweeps(policy, value, n + 1, _without_end)
+            ),
+            "a reward k steps later counts discount**k; only the value at the end was discounted": (
+                lambda policy, value, n: (
+                    _sweeps(policy, 0 * value, n, _without_end, discount=1.0)
+                    + mean_z(policy, value, n)
+                    - mean_z(policy, 0 * value, n)
+                )
+            ),
+            "the player takes every action as often as its policy says, not the likeliest one always": (
+                lambda policy, value, n: mean_z(np.eye(3)[policy.argmax(axis=1)], value, n)
             ),
         },
         hints=(
@@ -281,6 +346,7 @@ EXERCISES = (
             ([1.0, 2.0], [2, 2], [2, 2], [0.0, 3.0, 4.0], 0.5, False),
             ([7.0], [0], [2], [3.0, 5.0], 0.9, False),
             ([0.2, 0.4, 3.0, 1.0], [2, 0, 2, 2], [2, 2, 2, 2], [1.0, 2.0, 0.5, 0.3, 4.0], 0.5, False),
+            ([0.5, -0.3, 1.9], [2, 0, 2], [2, 2, 2], [1.6, 1.2, 1.9, 0.5], 0.9, True),
         ),
         mistakes={
             "stop before the action that the best policy would not take; its reward does not belong to the sum": (
@@ -294,6 +360,11 @@ EXERCISES = (
             ),
             "the sum goes on behind a wrong action: compare actions with best_actions": _all_of_it,
             "a terminal end is worth nothing": _end_counts,
+            "`terminated` is about the last observation: a sum that stops before it asks the table all the same": (
+                _never_behind_an_end
+            ),
+            "behind the first wrong action nothing counts, whichever actions come later": _without_those,
+            "np.argmax gives 0 where no action is wrong; then the sum goes to the end": _argmax,
         },
         hints=(
             "Walk through the steps with a running factor, as n_step_return of section 2 does.",
@@ -309,6 +380,7 @@ EXERCISES = (
         uses=(reanalysed,),
         examples=((16,), (24,), (32,)),
         tolerance=0.02,
+        finding=_not_settled,
         mistakes={
             "the network begins with a preference for the left, logits of -0.6 * STEP; from even priors the search "
             "needs fewer simulations": lambda simulations: reanalysed(simulations, 0.0)[2],
@@ -360,7 +432,13 @@ EXERCISES = (
         "04.6",
         "Two illnesses, one flag",
         diagnosis,
-        examples=((NEVER, [1, 1]), (ONE_PIECE, [5, 1, 1]), ([[], []], [1, 1]), ([["stale target"], []], [1, 1])),
+        examples=(
+            (NEVER, [1, 1]),
+            (ONE_PIECE, [5, 1, 1]),
+            ([[], []], [1, 1]),
+            ([["stale target"], []], [1, 1]),
+            ([[], []], [3, 3]),
+        ),
         mistakes={
             "a stale target alone is no illness: the replay may hold what an older network found": (
                 lambda flags, copies: (
@@ -376,6 +454,9 @@ EXERCISES = (
             ),
             "the copies: one piece that is in the replay many times is what the player has been searching": (
                 lambda flags, copies: "never_searches_again" if _any(flags, "twins", "root prior") else "healthy"
+            ),
+            "copies alone are no illness, a healthy replay holds pieces more than once, too; the others are stale": (
+                lambda flags, copies: "one_piece_for_ever" if max(copies) > 1 else diagnosis(flags, copies)
             ),
         },
         hints=(

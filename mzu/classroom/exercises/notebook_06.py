@@ -31,6 +31,14 @@ def scale_for_one_half(dimensions, epsilon, count):
     return low
 
 
+def _chance_at(scale, dimensions, epsilon, count):
+    hit = 1 - (1 - _coordinate(float(scale), epsilon) ** dimensions) ** count
+    if scale <= 0 or abs(hit - 0.5) < 1e-6:
+        return ""
+    near = "; a grid or a simulation finds the scale only nearly" if abs(hit - 0.5) < 0.05 else ""
+    return f"with that scale one of the {count} samples hits with probability {hit:.3f}, not 1/2{near}"
+
+
 def _half(probability):
     """The scale at which a falling probability(coordinate's hit at that scale) is 1/2."""
     low, high = 1e-6, 1e4
@@ -125,6 +133,23 @@ def _replaced(actions, prior, stored, injected_prior):
     return actions, found, place
 
 
+def _divided_afterwards(actions, prior, stored, injected_prior):
+    actions, found, place = _sampled_keep_theirs(actions, prior, stored, injected_prior)
+    return actions, found / found.sum(), place
+
+
+def _others_only(actions, prior, stored, injected_prior):
+    actions, found, place = inject_discrete(actions, prior, stored, injected_prior)
+    found[place] = 0.0
+    found *= (1 - injected_prior) / found.sum()
+    found[place] = injected_prior
+    return actions, found, place
+
+
+def _as_vectors(actions, prior, stored, injected_prior):
+    return np.flatnonzero((actions == stored).all(axis=1))
+
+
 def _sum_of_priors(answer, actions, prior, stored, injected_prior):
     total = float(np.sum(answer[1]))
     if len(np.unique(answer[0])) < len(answer[0]):
@@ -161,6 +186,14 @@ def _closing(own, mean, scale, rounds, injected_prior, variance):
     return mean, scale
 
 
+def _mean_or_scale(answer, *given):
+    mean, scale = closing_in(*given)
+    off = max(abs(answer[0] - mean), abs(answer[1] - scale))
+    if off < 0.01:
+        return f"it is off by {off:.2g}: near, but nothing has to be drawn; the samples' mean and scale are given"
+    return "the mean is right, the scale is not" if abs(answer[0] - mean) < 1e-6 else ""
+
+
 # --- 5 ---
 
 
@@ -183,7 +216,14 @@ EXERCISES = (
         scale_for_one_half,
         examples=((1, 0.1, 20), (2, 0.1, 20), (6, 0.1, 20), (21, 0.1, 20), (2, 0.05, 5)),
         tolerance=2e-3,
+        finding=_chance_at,
         mistakes={
+            "count times the probability of a hit is the expected number of hits; that at least one of them hits has "
+            "probability 1 - (1 - hit) ** count": (
+                lambda dimensions, epsilon, count: _half(
+                    lambda scale: count * _coordinate(scale, epsilon) ** dimensions
+                )
+            ),
             "there are `count` samples: one of them is enough, 1 - (1 - hit) ** count": (
                 lambda dimensions, epsilon, count: _half(lambda scale: _coordinate(scale, epsilon) ** dimensions)
             ),
@@ -218,6 +258,12 @@ EXERCISES = (
             "the rule divides by 1 + visits; p - visits / N is another rule": (
                 lambda priors, simulations: _visits(lambda p, n: p - n / max(n.sum(), 1), priors, simulations)
             ),
+            "the rule divides by 1 + visits: a candidate without a visit has its prior, not infinity": (
+                lambda priors, simulations: _visits(lambda p, n: p / np.maximum(n, 1e-9), priors, simulations)
+            ),
+            "nobody has a visit at first; the 1 of 1 + visits is none": (
+                lambda priors, simulations: [1 + n for n in _visits(lambda p, n: p / (2 + n), priors, simulations)]
+            ),
             "of equals the first has its turn: visits of candidates that differ in nothing are not shared evenly": (
                 lambda priors, simulations: (priors * simulations).tolist()
             ),
@@ -246,6 +292,17 @@ EXERCISES = (
             "an action that was sampled anyway is one candidate, not two": _listed_twice,
             "the sampled ones share 1 - injected_prior, they do not keep all of theirs": _sampled_keep_theirs,
             "an action that was sampled anyway keeps its share and gets injected_prior on top": _replaced,
+            "injected_prior is what the stored action has in the end; dividing all by their sum afterwards takes some "
+            "of it away": _divided_afterwards,
+            "all sampled ones are scaled by the same factor, the stored one with them; injected_prior comes on top": (
+                _others_only
+            ),
+            "actions are numbers here, [n], not vectors [n, D]: compare without all(axis=1)": _as_vectors,
+            "actions are numbers and stay so, [n], not a column": (
+                lambda *given: (lambda actions, prior, place: (actions[:, None], prior, place))(
+                    *inject_discrete(*given)
+                )
+            ),
         },
         hints=(
             "inject of section 3 does the same for vectors. What has to change for numbers?",
@@ -262,6 +319,7 @@ EXERCISES = (
         "One's own accidents",
         closing_in,
         examples=((0.7, 0.0, 0.5, 1, 0.25), (0.7, 0.0, 0.5, 20, 0.25), (-0.4, 0.2, 0.3, 3, 0.5)),
+        finding=_mean_or_scale,
         mistakes={
             "without injection the mean stays; a share of injected_prior lies on the own action": (
                 lambda own, mean, scale, rounds, injected_prior: (mean, scale)
@@ -278,6 +336,18 @@ EXERCISES = (
             ),
             "variances are averaged, not scales": lambda *given: _closing(
                 *given, lambda own, mean, new, scale, p: ((1 - p) * scale + p * abs(own - new)) ** 2
+            ),
+            "the fit's residuals are from the new mean, those of the own action, too": lambda *given: _closing(
+                *given, lambda own, mean, new, scale, p: (1 - p) * scale**2 + p * (own - mean) ** 2
+            ),
+            "the samples' share of the variance is not all of it: own action and samples both lie beside the new "
+            "mean": lambda *given: _closing(*given, lambda own, mean, new, scale, p: (1 - p) * scale**2),
+            "a weighted scale is no scale: fit the variance of all of it around the new mean, then take the root": (
+                lambda *given: _closing(*given, lambda own, mean, new, scale, p: ((1 - p) * scale) ** 2)
+            ),
+            "the scale is asked for, the root of the variance": lambda *given: (
+                closing_in(*given)[0],
+                closing_in(*given)[1] ** 2,
             ),
         },
         hints=(
@@ -307,6 +377,17 @@ EXERCISES = (
             "injected_prior itself is there, in the place of the lost share": (
                 lambda actions, prior, stored, injected_prior: float(
                     prior[actions != stored].sum() * (1 - injected_prior)
+                )
+            ),
+            "where nobody sampled the stored action (argmax of no match is 0) it is a new candidate and nothing gets "
+            "lost: the sum is 1": (
+                lambda actions, prior, stored, injected_prior: float(
+                    1 - prior[np.argmax(actions == stored)] * (1 - injected_prior)
+                )
+            ),
+            "the stored action need not be among the sampled ones; then it is a new candidate, and the sum is 1": (
+                lambda actions, prior, stored, injected_prior: (
+                    1 - prior[actions.tolist().index(stored)] * (1 - injected_prior)
                 )
             ),
         },
