@@ -81,15 +81,15 @@ def test_a_finished_comparison_is_not_trained_again(comparison, no_training, cap
 
 def test_a_run_of_another_version_is_resumed_and_evaluated_with_a_notice(comparison, no_training, capsys):
     folder, _ = comparison
-    path = folder / "behaviour_cloning" / "versions.json"
-    versions = path.read_text()
-    path.write_text(json.dumps(json.loads(versions) | {"keras": "3.0.0"}))
+    run = RunFolder(folder / "behaviour_cloning")
+    versions = (run.path / "versions.json").read_text()
+    run.save_text("versions.json", json.dumps(json.loads(versions) | {"keras": "3.0.0"}))
     try:
-        for command in (["train", "--resume", "--out", str(folder)], ["evaluate", str(path.parent), "--episodes", "1"]):
+        for command in (["train", "--resume", "--out", str(folder)], ["evaluate", str(run.path), "--episodes", "1"]):
             assert main(command) == 0
             assert capsys.readouterr().out.startswith("This run was trained with keras 3.0.0; here it is keras ")
     finally:
-        path.write_text(versions)
+        run.save_text("versions.json", versions)
 
 
 def test_evaluate_shows_every_way_of_selecting_and_repeats_the_final_evaluation(comparison, capsys):

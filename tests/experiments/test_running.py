@@ -136,7 +136,7 @@ def test_a_run_of_other_settings_is_refused(tmp_path, capsys):
     [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], tmp_path)[:1]
     a_run.cell_file(POLICY).unlink()
     other = RunFolder(a_run.path).config.override("learning.batch_size=9")
-    (a_run.path / "config.json").write_text(other.to_json())
+    RunFolder(a_run.path).save_text("config.json", other.to_json())
     assert reproduce(tmp_path, "--cell", "tiny/slow/100", "--resume") == 2
     assert "was trained with other settings by another version of mzu" in capsys.readouterr().err
 

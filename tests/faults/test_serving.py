@@ -27,7 +27,7 @@ def served():
 
 
 def page(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/?episode=0&step=0", timeout=60) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/?episode=0&step=0", timeout=600) as answer:
         return answer.status, len(answer.read())
 
 
