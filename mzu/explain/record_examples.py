@@ -36,7 +36,7 @@ def record_example(name: str, runs: Path, out: Path = FOLDER, say: Callable[[str
     example = EXAMPLES[name]
     folder = runs / name / (example.only or "")
     if RunFolder(folder).result():
-        wanted = plan_new(example.preset, only=example.only, out=runs / name).runs[0].config.replace(**settings)
+        wanted = plan_new(example.preset, only=example.only).runs[0].config.replace(**settings)
         if RunFolder(folder).config != wanted:
             raise ValueError(f"{folder} was trained with other settings than {example.preset} has now; remove it")
     else:

@@ -22,7 +22,7 @@ KNOWN = "the finished runs of the package are example:cartpole, example:swingup 
 @every_example
 def test_an_example_has_the_settings_of_its_preset(name):
     example = EXAMPLES[name]
-    preset = plan_new(example.preset, only=example.only, out="anywhere").runs[0].config
+    preset = plan_new(example.preset, only=example.only).runs[0].config
     assert RunFolder.open(f"example:{name}").config == preset, (
         f"{example.preset} has other settings now: python -m mzu.explain.record_examples {name}"
     )
