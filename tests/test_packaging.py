@@ -51,8 +51,8 @@ def test_mujoco_4_is_excluded():
 
 def test_the_extras_are_the_documented_ones():
     assert EXTRAS.keys() == {
-        "atari", "control", "video", "notebooks", "data", "classroom", "bench", "tensorboard", "peers", "recording",
-        "all", "dev",
+        "atari", "minatar", "control", "video", "notebooks", "data", "classroom", "bench", "tensorboard", "peers",
+        "recording", "all", "dev",
     }  # fmt: skip
 
 
