@@ -80,7 +80,7 @@ def test_a_game_on_a_picture_has_the_rewards_and_values_worked_out_on_paper(move
     hidden, policy, value = model.initial(observations)
     np.testing.assert_allclose(policy, table.logits[states], rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(value, table.value[states], rtol=1e-4, atol=1e-4)
-    for actions in np.random.default_rng(0).integers(3, size=(6, 20)):
+    for actions in np.random.default_rng(0).integers(3, size=(3, 20)):
         hidden, reward, policy, value = model.recurrent(hidden, actions)
         states, expected, logits, values = table.recurrent(states, actions)
         np.testing.assert_allclose(reward, expected, rtol=1e-4, atol=1e-4)
