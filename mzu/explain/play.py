@@ -3,7 +3,6 @@
 And what has changed between the best network and the last, where a run has collapsed.
 """
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from mzu.training.reference import evaluated
 from mzu.training.run_folder import RunFolder
 
 POSITIONS = 200
+EPISODES = 2000  # whose returns are added up
 WORSE = 1.5  # times the error of the best network
 
 
@@ -33,8 +33,8 @@ class Play(NamedTuple):
     says: list[str]
 
 
-def how_it_plays(path: str | Path) -> Play | None:
-    """None where nothing was evaluated yet."""
+def how_it_plays(path: str | Path, dataset: float | None = None) -> Play | None:
+    """None where nothing was evaluated yet. `dataset` is the mean return of its data."""
     folder = RunFolder(path)
     rows = evaluated(folder.read_log())
     result, best = folder.result(), folder.best()
@@ -42,7 +42,7 @@ def how_it_plays(path: str | Path) -> Play | None:
         return None
     final = "mean" in result
     mean, high = (result["mean"], result["high"]) if final else (rows[-1]["evaluation"], rows[-1]["high"])
-    dataset, says = _dataset_mean(folder), []
+    says = []
     collapsed = bool(best) and is_collapse(mean, high, best["mean"])
     which = "final" if final else "last"
     says.append(f"the {which} evaluation earns {number(mean, 4)}")
@@ -116,12 +116,9 @@ def network_errors(model, positions: Positions, config: Config) -> dict:
     }
 
 
-def _dataset_mean(folder: RunFolder) -> float | None:
-    """Of the table that the run, or the comparison around it, has left."""
-    for place in (folder.path, folder.path.parent):
-        path = place / "result.csv"
-        if path.is_file():
-            with path.open(newline="") as file:
-                found = [float(row["mean"]) for row in csv.DictReader(file) if row["name"] == "dataset"]
-            return found[0] if found else None
-    return None
+def dataset_mean(system: System) -> float | None:
+    """The mean return of the data that a run learned from, and from nothing else; of the first few of many."""
+    if system.config.data is None or system.config.reanalyse.fraction < 1 or not len(system.episodes):
+        return None
+    returns = [system.episodes[number].total_reward for number in range(min(len(system.episodes), EPISODES))]
+    return float(np.mean(returns))

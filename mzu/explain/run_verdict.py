@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mzu.explain.explanation import Explanation, explain_position
 from mzu.explain.model_report import report_model
-from mzu.explain.play import Play, compared_networks, how_it_plays
+from mzu.explain.play import Play, compared_networks, dataset_mean, how_it_plays
 from mzu.explain.positions import choose_positions
 from mzu.explain.system import System, open_system
 from mzu.files import written_whole
@@ -140,7 +140,7 @@ def judge_run(run, checkpoint: str = "latest") -> RunVerdict:
     system = open_system(run, checkpoint)
     folder = Path(system.name) if system.folder else None
     best = _best_model(folder)
-    play = None if folder is None else how_it_plays(folder)
+    play = None if folder is None else how_it_plays(folder, dataset_mean(system))
     places = choose_positions(system, best)
     explained = [explain_position(system, place.episode, place.step) for place in places]
     parts = {part: [] for part in PARTS}

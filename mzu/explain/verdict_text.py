@@ -84,7 +84,8 @@ def _summary(verdict, link) -> str:
     for part in verdict.parts:
         findings = "".join(f"<p>{escape(finding_words_of(finding))}</p>" for finding in part["findings"])
         style = f"border-left:6px solid {_COLOURS[part['state']]};padding-left:0.6em;text-align:left"
-        state = f'<td style="{style}"><b>{part["part"]}</b></td><td style="text-align:left">{part["state"]}</td>'
+        state = f'<td style="{style}"><b>{part["part"]}</b></td>'
+        state += f'<td style="text-align:left;white-space:nowrap">{part["state"]}</td>'
         parts.append(f'<tr style="vertical-align:top">{state}<td style="text-align:left">{findings}</td></tr>')
     parts.append("</table>")
     if verdict.positions:

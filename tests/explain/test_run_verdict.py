@@ -1,5 +1,6 @@
 """A verdict names the first broken part: of every planted bug, and of nothing that is healthy."""
 
+import dataclasses
 import functools
 import json
 import re
@@ -10,9 +11,10 @@ import mzu
 from mzu.commands.cli import main
 from mzu.explain import bugs
 from mzu.explain.checks import CHECKS
-from mzu.explain.play import Play
+from mzu.explain.play import Play, dataset_mean, how_it_plays
 from mzu.explain.run_verdict import ADVICE, CHECKED, PARTS, parts_of_play
 from mzu.explain.toy import toy_system, two_rooms
+from mzu.training.run_folder import RunFolder
 
 # Where each bug lives, in the circle of data.
 LIVES = {
@@ -88,3 +90,20 @@ def test_a_position_needs_both_of_its_numbers(tmp_path, capsys):
     assert "Give both --episode N and --step N, or neither" in capsys.readouterr().err
     assert main(["explain", str(tmp_path), "--simulations", "0:2"]) == 2
     assert "--simulations is about one position" in capsys.readouterr().err
+
+
+def test_a_run_that_earns_less_than_its_data_plays_badly(tmp_path):
+    folder = RunFolder.create(tmp_path / "run", mzu.Config())
+    row = {"name": "a", "mean": 50.0, "low": 45.0, "high": 55.0, "min": 1, "max": 99, "length": 9, "episodes": 20}
+    folder.save_result({"steps": 3, "seconds": 1.0, "select": "search", **row, "selections": {"search": row}})
+    assert not how_it_plays(folder.path).is_bad and not how_it_plays(folder.path, 58.0).is_bad
+    bad = how_it_plays(folder.path, 98.0)
+    assert bad.is_bad and not bad.collapsed
+    assert "the data earn 98, more than the network that learned from them" in bad.says
+
+
+def test_the_mean_of_the_data_is_that_of_runs_that_learn_from_nothing_else():
+    system = toy_system()
+    assert dataset_mean(system) is None  # it names no data
+    named = dataclasses.replace(system, config=system.config.replace(data="a.npz"))
+    assert dataset_mean(named) == pytest.approx(sum(episode.total_reward for episode in system.episodes) / 3)

@@ -28,7 +28,6 @@ from mzu.episodes.episode import Episode
 
 STEPS = 12  # recorded steps that are taken again, and steps of the environment's own play
 _MOST_STARTS = 1000
-_OFFERED = 3  # steps of an episode
 _MOST_REPEAT = 10
 _PLAYED = 300  # steps of random play, for the ranges
 _ENOUGH, _FEW = 0.6, 0.2  # shares of the steps that lead where they led
@@ -66,14 +65,14 @@ class LayoutSample:
             self.starts.append(episode.observations[0])
         # A drawn sample: each episode offers some steps, each of which takes the place of another with falling
         # probability. The last one is left out, since an unknown last observation may be a repeated one.
-        for number in self._rng.integers(max(len(episode) - 1, 1), size=_OFFERED):
+        for number in self._rng.integers(max(len(episode) - 1, 1), size=STEPS):
             seen = episode.observations[number], episode.actions[number], float(episode.rewards[number])
             step = Step(*seen, episode.observations[number + 1], self._seen, int(number))
+            self._offered += 1
             if len(self.steps) < STEPS:
                 self.steps.append(step)
             elif (place := int(self._rng.integers(self._offered))) < STEPS:
                 self.steps[place] = step
-            self._offered += 1
         self._seen += 1
 
 
