@@ -22,13 +22,9 @@ class LiveCurves:
     """
 
     def __init__(self, publish: Callable | None = None):
-        self._publish, self._totals, self._history, self._doing = (
-            publish or _publish,
-            {},
-            {},
-            {},
-        )
-        self._begun, self._due, self._id = time.monotonic(), 0.0, None
+        self._publish = publish or _publish
+        self._totals, self._history, self._doing, self._begun = {}, {}, {}, {}
+        self._due, self._id = 0.0, None
 
     def begin(self, label: str, total: int) -> None:
         self._totals[label] = total
@@ -41,6 +37,7 @@ class LiveCurves:
         else:
             self._note(label, figures)
         now = time.monotonic()
+        self._begun.setdefault(label, now)  # compiling, before the first step, is no speed
         if now >= self._due:
             self._draw()
             spent = time.monotonic() - now
@@ -56,12 +53,7 @@ class LiveCurves:
             self._draw(is_last=True)
 
     def _note(self, label: str, figures: dict) -> None:
-        named = {
-            "loss": "loss",
-            "value": "value",
-            "return": "evaluation",
-            "playing": "fresh_return",
-        }
+        named = {"loss": "loss", "value": "value", "return": "evaluation", "playing": "fresh_return"}
         for name, key in named.items():
             if figures.get(key, "") != "":
                 steps, values = self._history[label][name]
@@ -78,10 +70,10 @@ class LiveCurves:
         parts, left = [], []
         for label, history in self._history.items():
             steps, total = history["loss"][0], self._totals[label]
-            done = steps[-1] if steps else 0
-            if steps and done < total:
-                left.append((time.monotonic() - self._begun) / len(steps) * (total - done))
-            parts.append(f"{label}: {self._doing.get(label, f'step {done:,} of {total:,}')}")
+            if len(steps) > 1 and steps[-1] < total:
+                pace = (time.monotonic() - self._begun[label]) / (steps[-1] - steps[0])
+                left.append(pace * (total - steps[-1]))
+            parts.append(f"{label}: {self._doing.get(label, f'step {steps[-1] if steps else 0:,} of {total:,}')}")
         return "; ".join(parts) + (f"; about {shown_time(max(left))} left" if left else "")
 
 

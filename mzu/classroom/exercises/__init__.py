@@ -8,7 +8,7 @@ import importlib
 
 from mzu.classroom.question import Exercise
 
-NOTEBOOKS = tuple(f"{number:02}" for number in range(1, 10))
+NOTEBOOKS = tuple(f"{number:02}" for number in range(1, 12))
 
 
 def of_notebook(notebook: str) -> tuple[Exercise, ...]:

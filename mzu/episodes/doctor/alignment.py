@@ -1,7 +1,8 @@
 """Does a reward belong to its step or to a neighbour? Found out from the data alone.
 
 `rewards[t]` must follow `actions[t]`: what earned it shows in `observations[t + 1]`. A dataset that is off by one
-teaches a wrong reward at every step, silently; `load_episodes(..., reward_shift=1)` repairs it. Notebook 09_real_data.
+teaches a wrong reward at every step, silently; `load_episodes(..., reward_shift=1)` repairs it. Notebook
+10_dataset_doctor.
 
 What no look at the data can tell, and the report says so: rewards that hardly change (or come too seldom), rewards that
 nothing observed explains, and, of states in an unknown environment, a reward for the state after the step from one for

@@ -1,7 +1,7 @@
 """The dataset doctor: one pass over the episodes, and everything that would make training on them wrong or doubtful.
 
 `mzu data check` prints what `check` finds (findings.py, alignment.py, environment_check.py). Notebook
-09_real_data.
+10_dataset_doctor.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,6 +1,6 @@
 """Whether data suit an environment: the same spaces, and, where it can be replayed, the same course of events.
 
-Part of the dataset doctor, see check.py. Notebook 09_real_data.
+Part of the dataset doctor, see check.py. Notebook 10_dataset_doctor.
 """
 
 import math

@@ -1,6 +1,6 @@
 """What may be wrong with data, one function for each part of them: faults, ends, actions, observations, rewards.
 
-Each `DataFinding` says what, where, why it matters and what to do; check.py gathers them. Notebook 09_real_data.
+Each `DataFinding` says what, where, why it matters and what to do; check.py gathers them. Notebook 10_dataset_doctor.
 """
 
 import itertools

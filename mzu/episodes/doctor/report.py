@@ -1,4 +1,4 @@
-"""The dataset doctor's report as text, and as one HTML file that needs nothing else. Notebook 09_real_data."""
+"""The dataset doctor's report as text, and as one HTML file that needs nothing else. Notebook 10_dataset_doctor."""
 
 import html
 import io

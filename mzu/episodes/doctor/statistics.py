@@ -1,6 +1,6 @@
 """What `mzu data info` and `mzu data check` count while episodes stream by, with memory that does not grow with frames.
 
-Notebook 09_real_data.
+Notebook 10_dataset_doctor.
 """
 
 import hashlib
