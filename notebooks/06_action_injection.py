@@ -521,8 +521,8 @@ assert injected.visits[0].argmax() == K, (
 # contains an action that the policy itself would never have come up with.
 #
 # Watch it: before the first simulation the twenty-one candidates have been evaluated, then the slider shows where the
-# visits go. Push it to 0 first. The stored action is (0.75, -0.7); of the others the table lists those with the highest
-# scores, and their value terms, though nobody has visited them.
+# visits go. Begin at 1: the table shows the scores that chose the first path. The stored action is (0.75, -0.7); the
+# others with the highest scores stand below it, with value terms, though nobody has visited them.
 
 # %%
 short = dataclasses.replace(CONFIG, num_simulations=12)
