@@ -300,7 +300,7 @@ ax.invert_yaxis()
 plt.show()
 
 # %% [markdown]
-# That is all of it: forty lines read every file of RL Unplugged. Atari's frames are byte strings, and each
+# (The two whole numbers take 8 bytes each in memory; as varints in the file one is enough.) That is all of it: forty lines read every file of RL Unplugged. Atari's frames are byte strings, and each
 # of them is a PNG picture.
 #
 # ## 3. Which reward belongs to which action?

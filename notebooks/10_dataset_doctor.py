@@ -86,7 +86,7 @@ for name, episodes in (("Ms. Pac-Man", pacman), ("Pong", pong)):
 
 TASK = control_task("cartpole_swingup")
 write_control(ROOT / "dm_control_suite_episodes/cartpole_swingup", noisy, TASK, num_shards=2)
-write_atari(ROOT / "atari_episodes_ordered/MsPacman", pacman)
+_ = write_atari(ROOT / "atari_episodes_ordered/MsPacman", pacman)
 
 # %% [markdown]
 # And two tools to damage them, from notebook 09: rewards that come too late or too early, and one flipped bit.
@@ -549,8 +549,8 @@ check.solution("10.2")
 def steps_late(stored, right, largest):
     """By how many steps the stored rewards come too late: stored[t] is nearest to right[t - k].
     
-    stored, right [T]; -largest <= k <= largest. Nearest by the mean of the absolute difference, over
-    those t for which right[t - k] exists -> k
+    stored, right [T]; -largest <= k <= largest. Nearest by the mean of the absolute difference,
+    over those t for which right[t - k] exists -> k
     
     >>> steps_late(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0]), 1)
     1

@@ -59,8 +59,8 @@ def steps_in_error(discount, limit, share):
 def steps_late(stored, right, largest):
     """By how many steps the stored rewards come too late: stored[t] is nearest to right[t - k].
 
-    stored, right [T]; -largest <= k <= largest. Nearest by the mean of the absolute difference, over
-    those t for which right[t - k] exists -> k
+    stored, right [T]; -largest <= k <= largest. Nearest by the mean of the absolute difference,
+    over those t for which right[t - k] exists -> k
 
     >>> steps_late(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0, 4.0]), 1)
     1

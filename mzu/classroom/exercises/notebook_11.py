@@ -75,8 +75,8 @@ def _worst_first(scores, count):
 def work(h, g, f, unroll, simulations, learned, searched):
     """The operations of a run: of learning, and of searching.
 
-    h, g, f: operations of representation, dynamics and prediction for one position; learned: positions
-    drawn for batches, each unrolled so many steps, and the gradients cost twice the pass again;
+    h, g, f: operations of representation, dynamics and prediction for one position; learned:
+    positions drawn for batches, each unrolled so many steps, and the gradients cost twice the pass;
     searched: positions searched, with so many simulations, one of which evaluates one step. The
     prediction of the first position is left out in both -> (learning, searching)
 
