@@ -36,12 +36,12 @@ def record_example(name: str, runs: Path, out: Path = FOLDER, say: Callable[[str
     example = EXAMPLES[name]
     folder = runs / name / (example.only or "")
     if RunFolder(folder).result():
-        wanted = plan_new(example.preset, only=example.only).runs[0].config.replace(**settings)
+        wanted = plan_new(example.preset, seed=example.seed, only=example.only).runs[0].config.replace(**settings)
         if RunFolder(folder).config != wanted:
             raise ValueError(f"{folder} was trained with other settings than {example.preset} has now; remove it")
     else:
         begun = (folder / "config.json").is_file()
-        how = {"resume": True} if begun else {"preset": example.preset, "only": example.only, **settings}
+        how = {"resume": True} if begun else {"preset": example.preset, "seed": example.seed, "only": example.only, **settings}
         train(out=runs / name, **how)
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / name

@@ -21,16 +21,18 @@ class Example(NamedTuple):
     preset: str
     only: str | None
     step: int
+    seed: int = 0
 
     @property
     def command(self) -> str:
         """What trains it."""
-        return f"mzu train {self.preset}" + (f" --only {self.only}" if self.only else "")
+        only = f" --only {self.only}" if self.only else ""
+        return f"mzu train {self.preset}{only}" + (f" --seed {self.seed}" if self.seed else "")
 
 
 EXAMPLES = {
     "cartpole": Example("cartpole_offline", "unplugged", step=40),
-    "swingup": Example("swingup_offline", "unplugged", step=40),
+    "swingup": Example("swingup", None, step=40, seed=100),
     "catch": Example("catch", None, step=4),
 }
 
