@@ -161,9 +161,10 @@ PRESETS = {
         "acting.games=48", "acting.positions_per_step=48",
     ),
     "acrobot": _online(
-        -100, "Acrobot, every action held for three steps: swing the tip of two links up to the line",
-        "environment=Acrobot-v1?repeat=3", *STEADY_ONLINE, "search.discount=0.98", "learning.td_steps=10",
-        "learning.training_steps=4000", "evaluation.period=250", "evaluation.period_episodes=20",
+        -100, "Acrobot, every action held for four steps: swing the tip of two links up to the line",
+        "environment=Acrobot-v1?repeat=4", *STEADY_ONLINE, "network.width=128", "search.discount=0.97",
+        "learning.td_steps=10", "learning.training_steps=3000", "acting.games=64", "acting.positions_per_step=64",
+        "evaluation.period=250", "evaluation.period_episodes=20",
     ),
     "catch": _online(1, "Catch: a falling ball, by its pictures", *CATCH),
     "pendulum": _online(
