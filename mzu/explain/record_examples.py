@@ -41,7 +41,8 @@ def record_example(name: str, runs: Path, out: Path = FOLDER, say: Callable[[str
             raise ValueError(f"{folder} was trained with other settings than {example.preset} has now; remove it")
     else:
         begun = (folder / "config.json").is_file()
-        how = {"resume": True} if begun else {"preset": example.preset, "seed": example.seed, "only": example.only, **settings}
+        new = {"preset": example.preset, "seed": example.seed, "only": example.only, **settings}
+        how = {"resume": True} if begun else new
         train(out=runs / name, **how)
     with tempfile.TemporaryDirectory() as temporary:
         made = Path(temporary) / name
