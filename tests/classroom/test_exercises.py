@@ -143,11 +143,11 @@ def test_a_coarse_step_is_refused_at_any_fineness_that_one_would_type():
 
 def test_check_lists_its_exercises_and_knows_which_there_are():
     names = dir(check)
-    assert {"hint", "solution", "exercise_01_1", "exercise_09_6"} <= set(names)
+    assert {"hint", "solution", "exercise_01_1", "exercise_11_1"} <= set(names)
     assert len([name for name in names if re.fullmatch(r"exercise_\d\d_\d", name)]) == len(EXERCISES)
     with pytest.raises(AttributeError, match=r"no exercise '06\.9'; notebook 06 has 06\.1, 06\.2"):
         check.exercise_06_9(print)
-    with pytest.raises(ValueError, match=r"no exercise '17\.1'; notebooks are 01 to 09"):
+    with pytest.raises(ValueError, match=r"no exercise '17\.1'; notebooks are 01 to 11"):
         check.hint("17.1")
     with pytest.raises(AttributeError, match="no attribute 'hints'"):
         check.hints("06.3")

@@ -153,14 +153,14 @@ def test_control_c_says_how_to_go_on_and_resume_does(monkeypatch, capsys):
 class TwoSteps:
     """Stands in for a trainer whose two steps take no time."""
 
-    steps, cut_off = 2, 0
+    steps, cut_off, fresh_steps = 2, 0, 0
 
     def __init__(self, config, inputs):
         assert len(inputs.episodes) == 5
         self.config = config
 
     def run(self, folder, on_step, say):
-        folder.log({"step": 2, "seconds": 1.5}, "timing.csv")
+        folder.log({"step": 2, "seconds": 1.5, "processor": 2.5}, "timing.csv")
         folder.log({"step": 2, "policy_loss": 1.0, "value_loss": 1.0, "reward_loss": 1.0})
         return True
 
@@ -175,7 +175,8 @@ def test_data_without_an_environment_are_learned_from_but_nothing_is_evaluated(c
     assert main(["train", "--data", "data.npz", "--out", "run"]) == 0
     out = capsys.readouterr().out
     assert "Nothing was evaluated" in out and "dataset" in out
-    assert RunFolder("run").result() == {"steps": 2, "seconds": 1.5}
+    expected = {"steps": 2, "seconds": 1.5, "processor_seconds": 2.5, "world_steps": 0}
+    assert RunFolder("run").result() == expected
     assert RunFolder("run").config.data == os.path.abspath("data.npz")  # so that it can be resumed from elsewhere
 
 
