@@ -41,5 +41,5 @@ def test_the_page_is_renewed_from_the_csvs(tmp_path, only_made, capsys):
 
 
 def test_a_page_that_does_not_exist_is_said(tmp_path):
-    with pytest.raises(ValueError, match="does not exist; run this at the top of a clone"):
+    with pytest.raises(ValueError, match="is no file; run this at the top of a clone"):
         write_results_page(tmp_path / "nothing.md")
