@@ -1394,8 +1394,8 @@ for name, (its_config, its_network) in trained.items():
 
 # %%
 SWING_BASE = BASE.override(
-    "environment=dm_control:cartpole-swingup", "search.num_sampled_actions=20", "learning.td_steps=10",
-    "data=embedded:swingup", "search.discount=0.99", "replay.capacity=1200",
+    "environment=dm_control:cartpole-swingup", "search.num_sampled_actions=20",
+    "learning.td_steps=10", "data=embedded:swingup", "search.discount=0.99", "replay.capacity=1200",
     "replay.start_size=2000", "learning.weight_decay=1e-4",
     *(TINY if FAST else ("network.width=64", "search.num_simulations=32", "learning.batch_size=128",
                          "learning.training_steps=1000")),
