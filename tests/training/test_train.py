@@ -187,7 +187,7 @@ compare(config, out="out", jobs=2, progress=0.1)
         time.sleep(0.1)
     assert not any(map(is_running, pids))
     assert RunFolder(tmp_path / "out" / "unplugged").checkpoints()  # they left one on their way out
-    assert shown[0].startswith("identity, 5 episodes of ")
+    assert shown[0].startswith("data checked: ") and shown[1].startswith("identity, 5 episodes of ")
     line = next(line for line in shown if line.startswith("Unplugged: ") and " left" in line)
     assert "of 100000, value " in line
 
