@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -190,7 +191,8 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_with_a_n
     folder = RunFolder.create(tmp_path / "run", Config())
     folder.log({"step": 100, "loss": 1.0})
     said = []
-    with pytest.raises(KeyboardInterrupt), Recorder(None, folder, said.append):
+    trainer = SimpleNamespace(config=Config())
+    with pytest.raises(KeyboardInterrupt), Recorder(trainer, folder, said.append):
         assert folder.read_log() == []
         raise KeyboardInterrupt
     assert said == ["there is no checkpoint yet: the run begins again"]
