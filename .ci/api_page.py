@@ -20,6 +20,7 @@ from mzu.episodes.dataset import EpisodeDataset
 from mzu.episodes.doctor.check import Report
 from mzu.explain.explanation import Explanation
 from mzu.explain.model_report import ModelReport
+from mzu.explain.offline_report import OfflineReport
 from mzu.explain.run_verdict import RunVerdict
 from mzu.files import written_whole
 from mzu.presets import Preset
@@ -42,7 +43,7 @@ GROUPS = {
     ],
     "Search": ["TabularModel", "SearchConfig", "search", SearchResult],
     "Training": ["preset", Preset, "train", TrainingResult, "compare", Comparison, "Trainer"],
-    "A trained agent": ["load", Agent, Film, "evaluate", Evaluation],
+    "A trained agent": ["load", Agent, Film, "evaluate", Evaluation, "evaluate_offline", OfflineReport],
     "Looking inside": [
         "explain", Explanation, "explain.model", ModelReport, "explain.verdict", RunVerdict, "explain.bugs",
     ],

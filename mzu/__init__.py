@@ -27,6 +27,7 @@ __all__ = [
     "compare",
     "episodes_from_table",
     "evaluate",
+    "evaluate_offline",
     "explain",
     "load",
     "load_episodes",
@@ -55,6 +56,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot follow `__getat
     from mzu.episodes.episode import Episode
     from mzu.episodes.readers.tables import episodes_from_table
     from mzu.explain import _Callable as _Explain
+    from mzu.explain.offline_report import evaluate_offline
     from mzu.networks.model import TabularModel
     from mzu.presets import preset
     from mzu.search.search import search
@@ -73,6 +75,7 @@ _ROOMS = {
     "mzu.episodes.doctor.check": ("check",),
     "mzu.episodes.episode": ("Episode",),
     "mzu.episodes.readers.tables": ("episodes_from_table",),
+    "mzu.explain.offline_report": ("evaluate_offline",),
     "mzu.networks.model": ("TabularModel",),
     "mzu.presets": ("preset",),
     "mzu.training.agent": ("load",),

@@ -158,9 +158,15 @@ class ReanalyseConfig:
     highest_return: float = 0.0  # Reanalyse, "Exploitation": weight of the fresh games with the highest return
     most_recent_steps: int = 1_000_000  # Reanalyse: N of "the N most recent interactions"; our choice of number
     highest_return_steps: int = 100_000  # our choice
+    held_out: float = 0.0  # our choice: share of the dataset's episodes kept for `mzu evaluate --offline` alone
 
     def __post_init__(self):
         within(self, 0, 1, "fraction")
+        if not 0 <= self.held_out < 1:
+            raise ValueError(
+                f"reanalyse.held_out is {self.held_out}, but must be at least 0 (nothing is held out) and below 1, "
+                "such as 0.2"
+            )
         at_least(self, 0, "most_recent", "demonstrations", "highest_return")
         at_least(self, 1, "most_recent_steps", "highest_return_steps")
 

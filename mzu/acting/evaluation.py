@@ -22,7 +22,8 @@ class Evaluation(NamedTuple):
     returns    [E] undiscounted
     lengths    [E] in steps
     cut_off    how many did not end by themselves within `acting.max_episode_steps`
-    mean       of the returns
+    discounted [E] the same returns with `search.discount`, which `evaluate_offline` estimates; None where not known
+    mean       of the undiscounted returns
 
     >>> evaluation = agent.evaluate(episodes=2)
     >>> low, high = evaluation.interval()
@@ -33,6 +34,7 @@ class Evaluation(NamedTuple):
     returns: np.ndarray
     lengths: np.ndarray
     cut_off: int = 0
+    discounted: np.ndarray | None = None
 
     @property
     def mean(self) -> float:
@@ -72,30 +74,29 @@ def evaluate_selection(
     rng = np.random.default_rng([seed, 1])
     seeds = np.random.default_rng([seed, 2]).integers(2**31, size=episodes)
     environments = [make_environment() for _ in range(min(episodes, PARALLEL_EPISODES))]
-    returns, lengths = np.zeros(episodes), np.zeros(episodes, int)
+    found = Evaluation(np.zeros(episodes), np.zeros(episodes, int), discounted=np.zeros(episodes))
     try:
         for first in range(0, episodes, len(environments)):
             together = range(first, min(first + len(environments), episodes))
             running = dict(zip(together, environments, strict=False))
             _play_together(
-                choose, rng, running, seeds, config.network.frame_stack, network.spaces.is_image, returns, lengths,
-                on_frame if first == 0 else None,
-            )  # fmt: skip
+                choose, rng, running, seeds, config, network.spaces.is_image, found, on_frame if first == 0 else None
+            )
     finally:
         for environment in environments:
             environment.close()
-    return Evaluation(returns, lengths, sum(environment.cut_off for environment in environments))
+    return found._replace(cut_off=sum(environment.cut_off for environment in environments))
 
 
-def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns, lengths, on_frame) -> None:
-    """Plays `running`, environments by the number of their episode, to the end; adds to returns [E] and lengths [E].
+def _play_together(choose, rng, running, seeds, config: Config, keep_rows, found: Evaluation, on_frame) -> None:
+    """Plays `running`, environments by the number of their episode, to the end; adds to what is `found` of each.
 
     With `keep_rows` an ended episode stays in the batch with its last observation, because a convolutional model is
     compiled anew for every batch size. Otherwise it costs nothing any more.
     """
     rows = {number: row for row, number in enumerate(running)}
     first = np.stack([environment.reset(seed=int(seeds[number])) for number, environment in running.items()])
-    frames = np.zeros((len(first), frame_stack, *first.shape[1:]), first.dtype)
+    frames = np.zeros((len(first), config.network.frame_stack, *first.shape[1:]), first.dtype)
     frames[:, -1] = first
     filmed = next(iter(running)) if on_frame else None
     while running:
@@ -114,8 +115,9 @@ def _play_together(choose, rng, running, seeds, frame_stack, keep_rows, returns,
             observation, reward, terminated, truncated = environment.step(action)
             frames[row, :-1] = frames[row, 1:]
             frames[row, -1] = observation
-            returns[number] += reward
-            lengths[number] += 1
+            found.returns[number] += reward
+            found.discounted[number] += config.search.discount ** found.lengths[number] * reward
+            found.lengths[number] += 1
             if terminated or truncated:
                 if number == filmed:
                     on_frame(environment.render())

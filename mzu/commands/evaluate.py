@@ -1,4 +1,5 @@
-"""`mzu evaluate`: how well a trained run plays, by each way of selecting actions, and a video of it."""
+"""`mzu evaluate`: how well a trained run plays, by each way of selecting actions, and a video of it; `--offline`: what
+its data alone say of it."""
 
 from pathlib import Path
 
@@ -21,10 +22,18 @@ def add_arguments(parser) -> None:
     parser.add_argument("--seed", type=int, metavar="N", help="of the episodes (default: the run's)")
     parser.add_argument("--video", type=Path, metavar="FILE",
                         help="writes the first episode as .gif, or as .mp4 where moviepy is installed")  # fmt: skip
+    parser.add_argument("--offline", action="store_true",
+                        help="plays nothing: judges the policy by episodes of its data (held out with "
+                        "`mzu train --set reanalyse.held_out=0.2`)")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --offline: writes all numbers")
 
 
 def run(arguments) -> int:
-    """Plays the episodes and prints a table."""
+    """Plays the episodes and prints a table; with --offline it plays nothing."""
+    if arguments.offline:
+        return _judge(arguments)
+    if arguments.json is not None:
+        raise ValueError("--json writes the numbers of --offline; add that, or leave it out")
     if arguments.episodes is not None and arguments.episodes < 1:
         raise ValueError(f"--episodes is {arguments.episodes}, but must be at least 1")
     if arguments.video is not None:
@@ -58,4 +67,22 @@ def run(arguments) -> int:
     if film:
         film.save(arguments.video)
         print(f"{arguments.video}: the first episode, by {list(found)[-1]}")
+    return 0
+
+
+def _judge(arguments) -> int:
+    """Prints what can be said without playing."""
+    for name in ("episodes", "env", "video"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(f"--{name} is about playing, and --offline plays nothing; leave one of them out")
+    if arguments.trust:
+        trust_run(arguments.folder)
+    from mzu.explain.offline_report import evaluate_offline
+
+    report = evaluate_offline(arguments.folder, arguments.select, arguments.checkpoint, seed=arguments.seed)
+    if arguments.json is not None:
+        report.save(arguments.json)
+        print(f"{arguments.json}: all numbers")
+    else:
+        print(report)
     return 0

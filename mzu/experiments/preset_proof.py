@@ -92,6 +92,8 @@ def settings_digest(config: Config) -> str:
     del settings["run"]["data_memory"]
     if config.acting.max_episode_steps == ActingConfig().max_episode_steps:
         del settings["acting"]["max_episode_steps"]  # it came after the runs that are kept here
+    if config.reanalyse.held_out == 0:
+        del settings["reanalyse"]["held_out"]  # so did this
     return hashlib.sha256(json.dumps(settings, indent=2).encode()).hexdigest()[:12]
 
 

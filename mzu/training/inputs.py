@@ -17,6 +17,7 @@ from mzu.environments.spaces import Spaces
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.episode import Episode
 from mzu.episodes.held_episodes import HeldEpisodes
+from mzu.training.held_out import split_episodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +27,15 @@ class RunInputs:
     field         meaning
     frame_spaces  spaces of one frame or state, as environment and episodes hold them
     spaces        what the network sees: `network.frame_stack` frames along the channels
-    episodes      the dataset, empty where there is none
+    episodes      the dataset, empty where there is none; without those that are
+    held_out      never learned from (`reanalyse.held_out`)
     """
 
     config: Config
     frame_spaces: Spaces
     spaces: Spaces
     episodes: Sequence[Episode]
+    held_out: Sequence[Episode] = ()
 
     @property
     def datapoints(self) -> int | None:
@@ -61,7 +64,8 @@ def load_inputs(config: Config) -> RunInputs:
     from mzu.networks.network import resolve_width
     from mzu.networks.size import check_size
 
-    inputs = RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes)
+    episodes, held_out = split_episodes(episodes, config.reanalyse.held_out, config.seed)
+    inputs = RunInputs(config, frame_spaces, network_spaces(config, frame_spaces), episodes, held_out)
     width = resolve_width(config.network, inputs.datapoints)
     check_size(dataclasses.replace(config.network, width=width), inputs.spaces, copies=5)
     return inputs
@@ -102,6 +106,11 @@ def check_config(config: Config, spaces: Spaces, has_data: bool) -> None:
         raise ValueError(
             "reanalyse.fraction is 1, so all is learned from stored games, but there are none; give --data PATH, or "
             "lower the fraction to play"
+        )
+    if config.reanalyse.held_out > 0 and not has_data:
+        raise ValueError(
+            f"reanalyse.held_out is {config.reanalyse.held_out}, but this run has no data to hold episodes out of; "
+            "leave it at 0, or give --data PATH"
         )
     if config.learning.policy_loss != "reanalyse" and fraction < 1:
         raise ValueError(

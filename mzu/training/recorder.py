@@ -15,6 +15,7 @@ from mzu.learning.learner import Diverged
 from mzu.nested_arrays import inside, under
 from mzu.training.changes import check_unchanged
 from mzu.training.collapse import is_collapse
+from mzu.training.held_out import record_held_out
 from mzu.training.interruption import on_interruption
 from mzu.training.reference import evaluated, find_reference, standing
 from mzu.training.results import error_words, shown_path, shown_return
@@ -49,6 +50,7 @@ class Recorder:
             opened.callback(self._tensorboard.close)
             if self.folder is not None:
                 opened.enter_context(self.folder.locked())
+                record_held_out(self.folder, self.trainer.inputs.held_out)
                 self._resume(self.folder.checkpoints())
             opened.enter_context(on_interruption(self._interrupt))
             self._open = opened.pop_all()  # what was opened stays open, unless something went wrong

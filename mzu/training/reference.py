@@ -70,6 +70,8 @@ def curve_digest(config: Config) -> str:
     del settings["evaluation"]["episodes"]  # of the final evaluation
     if config.acting.max_episode_steps == ActingConfig().max_episode_steps:
         del settings["acting"]["max_episode_steps"]
+    if config.reanalyse.held_out == 0:
+        del settings["reanalyse"]["held_out"]  # it came after the curves that are kept here
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
 
 

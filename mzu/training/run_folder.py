@@ -3,6 +3,7 @@
     config.json       everything that defines the run
     changes.json      settings that were changed when it was resumed, and after which step (changes.py)
     run.lock          the process that is at work in it, as long as it is (run_lock.py)
+    held_out.json     the numbers of the episodes that nothing is learned from, where there are any (held_out.py)
     versions.json     versions of Python and of the libraries, the processor, and when the run was started
     log.csv           what was learned, step by step: the same for the same seed (tutorials/metrics.md)
     timing.csv        how long it took

@@ -135,7 +135,7 @@ def run_plan(
         found = check_before_training(inputs, display.say, anyway, look)
         plan = create_folders(plan, episodes_file)
         save_check(plan.out, found)
-    display.say(headline(plan, len(inputs.episodes)))
+    display.say(headline(plan, len(inputs.episodes), len(inputs.held_out)))
     try:
         with on_interruption(interrupt):
             failed = _run(plan, inputs, jobs or default_jobs(), display)
@@ -158,12 +158,12 @@ def default_jobs() -> int:
     return (os.cpu_count() or 1) + 1
 
 
-def headline(plan: Plan, episodes: int) -> str:
+def headline(plan: Plan, episodes: int, held_out: int = 0) -> str:
     """What is trained, from which data, for how long, and where to."""
     config = plan.runs[-1].config
     parts = [config.environment or "no environment"]
     if config.data:
-        parts.append(f"{episodes} episodes of {config.data}")
+        parts.append(f"{episodes} episodes of {config.data}" + (f", {held_out} more held out" if held_out else ""))
     parts += [f"{config.learning.training_steps} learner steps", f"seed {config.seed}", f"in {plan.out}"]
     return ", ".join(parts)
 

@@ -1,0 +1,228 @@
+"""Is a policy any good, where there are data and nothing to play? `mzu evaluate RUN --offline`,
+`mzu.evaluate_offline(run)`; tutorials/offline_judgement.md.
+
+Looked at are the episodes that the run has held out (`reanalyse.held_out`): how likely the policy finds their actions,
+how far values and model miss what happened there, and what the policy would earn (`fitted_q.py`). The same numbers on
+episodes that were learned from stand beside them, and the same estimate of the stored actions, whose truth is known.
+"""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy import stats
+
+from mzu.acting.evaluation import bootstrap_interval
+from mzu.acting.selection import SELECTIONS, make_selection
+from mzu.config import Config
+from mzu.episodes.episode import Episode
+from mzu.explain.fitted_q import FitSettings, StoredSteps, fit_values, stored_steps
+from mzu.explain.model_depth import PICTURES, Positions, by_depth, draw_positions, errors
+from mzu.files import written_whole
+from mzu.networks.compiled.compile_model import model_for_search
+from mzu.networks.network import Network
+from mzu.networks.policy_heads import policy_distribution
+from mzu.training.evaluate_run import ALL
+from mzu.training.example_runs import ExampleName
+from mzu.training.held_out import judged_episodes
+from mzu.training.run_folder import RunFolder
+
+POSITIONS = 2048  # of states; of pictures PICTURES
+ALTERNATIVES = 64  # uniform actions that a stored continuous one is ranked among
+NEAR = 0.2  # actions lie in [-1, 1]: as far as this in every dimension, a policy does what was done
+SECTIONS = ("about", "values", "actions", "errors", "findings")
+
+
+@dataclasses.dataclass(frozen=True)
+class OfflineReport:
+    """What can be said of a policy by data alone; `print` shows tables and what to conclude.
+
+    attribute  what it holds
+    about      run, checkpoint, discount, which episodes, and whether nothing was ever learned from them
+    values     rows of discounted returns: the data's real one, its estimate, and that of each way of selecting actions
+    actions    likelihood and rank of stored actions under the policy: "held_out", "learned"
+    errors     of values (one step) and model: "held_out", "learned"
+    findings   what to conclude, in sentences
+    """
+
+    about: dict
+    values: list[dict]
+    actions: dict[str, dict]
+    errors: dict[str, dict]
+    findings: list[str]
+
+    @property
+    def estimate(self) -> float:
+        """The discounted return of the policy; of the last way of selecting actions, where there are several."""
+        return self.values[-1]["mean"]
+
+    def to_json(self) -> str:
+        """All numbers."""
+        return json.dumps({name: getattr(self, name) for name in SECTIONS}, indent=2)
+
+    def save(self, path: str | Path) -> None:
+        """Writes the JSON."""
+        with written_whole(Path(path)) as temporary:
+            temporary.write_text(self.to_json() + "\n")
+
+    def __str__(self) -> str:
+        from mzu.explain.offline_text import offline_text
+
+        return offline_text(self)
+
+    def __repr__(self) -> str:
+        return f"OfflineReport of {self.about['run']}"
+
+    def _repr_html_(self) -> str:
+        from mzu.explain.offline_text import offline_html
+
+        return offline_html(self)
+
+
+def evaluate_offline(
+    run: ExampleName | str | Path,
+    select: str | None = None,
+    checkpoint: str = "latest",
+    *,
+    seed: int | None = None,
+    settings: FitSettings | None = None,
+) -> OfflineReport:
+    """Judges a run's policy by episodes of its data, without playing -> `OfflineReport`.
+
+    select      "policy", "value", "search", or "all" of them (default: as the run says)
+    checkpoint  "latest", "best" or a learner step
+    seed        of the estimate's random numbers (default: the run's)
+    settings    of the estimate (`FitSettings`)
+
+    >>> quick = FitSettings(members=2, iterations=3, jit_compile=False)
+    >>> judged = mzu.evaluate_offline("runs/mine/unplugged", select="policy", settings=quick)
+    >>> [row["name"] for row in judged.values]
+    ['the data', 'the data, estimated', 'by policy, estimated']
+    """
+    folder = RunFolder.open(run)
+    config = folder.config
+    wanted = select or config.evaluation.select
+    if wanted not in (*SELECTIONS, ALL):
+        raise ValueError(f"select is {wanted!r}, but must be one of {', '.join((*SELECTIONS, ALL))}")
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed is {seed}, but must be at least 0")
+    learned, held_out = judged_episodes(folder)
+    checkpoint = str(checkpoint)
+    network, scale = folder.load_network(checkpoint), folder.load_scale(checkpoint)
+    rng = np.random.default_rng([config.seed if seed is None else seed, 8])
+    judged = held_out or learned
+    groups = {"held_out": held_out, "learned": learned} if held_out else {"learned": learned}
+    count = PICTURES if network.spaces.is_image else POSITIONS
+    positions = {name: draw_positions(episodes, count, rng) for name, episodes in groups.items()}
+    values = discounted_returns(
+        network, config, judged, SELECTIONS if wanted == ALL else (wanted,), scale, settings or FitSettings(), rng
+    )
+    report = OfflineReport(
+        about={
+            "run": str(run),
+            "checkpoint": checkpoint,
+            "data": config.data,
+            "discount": config.search.discount,
+            "episodes": len(judged),
+            "steps": sum(map(len, judged)),
+            "held_out": bool(held_out),
+        },
+        values=values,
+        actions={name: likelihoods(network, one, config, rng) for name, one in positions.items()},
+        errors={name: value_and_model_errors(network, one, config) for name, one in positions.items()},
+        findings=[],
+    )
+    from mzu.explain.offline_text import conclusions
+
+    return dataclasses.replace(report, findings=conclusions(report))
+
+
+def discounted_returns(
+    network: Network,
+    config: Config,
+    episodes: Sequence[Episode],
+    ways: Sequence[str],
+    scale: float | None,
+    settings: FitSettings,
+    rng: np.random.Generator,
+) -> list[dict]:
+    """What the data earned, what fitted Q evaluation says of it, and of the network by each way of selecting actions.
+
+    The second beside the first shows how far the method itself is to be trusted on these data.
+    """
+    discount, stack = config.search.discount, config.network.frame_stack
+    earned = np.array([episode.rewards @ discount ** np.arange(len(episode)) for episode in episodes], float)
+    low, high = bootstrap_interval(earned)
+    rows = [{"name": "the data", "mean": float(earned.mean()), "low": low, "high": high, "agrees": None}]
+
+    def add(name: str, stored: StoredSteps, agrees: float | None) -> None:
+        found = fit_values(stored, network.spaces, discount, settings, rng)
+        rows.append({"name": f"{name}, estimated", **interval_of_members(found), "agrees": agrees})
+
+    choose = {way: make_selection(network, config, way, scale) for way in ways}
+    for number, way in enumerate(ways):
+        stored = stored_steps(episodes, lambda observations, way=way: choose[way](observations, rng), stack)
+        if number == 0:
+            # Behind the last step of an episode there is no stored action; where it matters, the one before stands in.
+            again = np.insert(stored.actions, stored.ends, stored.actions[stored.ends - 1], axis=0)
+            add("the data", stored._replace(policy_actions=again), None)
+        add(f"by {way}", stored, agreement(stored))
+    return rows
+
+
+def interval_of_members(found: np.ndarray) -> dict:
+    """Values of first observations [members, E] -> their mean, and its 95 % interval.
+
+    Two chances count: which episodes and weights a member has (the spread of the members' means), and which first
+    observations there are (their spread by the square root of E).
+    """
+    means = found.mean(axis=1)
+    spread = np.sqrt(np.var(means, ddof=1) + np.var(found.mean(axis=0)) / found.shape[1]) if len(found) > 1 else np.nan
+    half = stats.t.ppf(0.975, len(found) - 1) * spread if len(found) > 1 else np.nan
+    mean = float(means.mean())
+    return {"mean": mean, "low": float(mean - half), "high": float(mean + half), "members": means.tolist()}
+
+
+def agreement(stored: StoredSteps) -> float:
+    """The share of steps at which the policy would do what was done, or nearly (`NEAR`)."""
+    would = stored.policy_actions[stored.here]
+    if would.ndim == 1:
+        return float(np.mean(would == stored.actions))
+    return float(np.mean((np.abs(would - stored.actions) <= NEAR).all(axis=1)))
+
+
+def likelihoods(network: Network, positions: Positions, config: Config, rng: np.random.Generator) -> dict:
+    """Mean log-likelihood of the stored actions under the policy head, and their mean rank.
+
+    The rank of an action is the share of alternatives that the policy finds less likely, ties by half: 1 for a copy of
+    the data's policy, 0.5 for one that knows nothing. Alternatives are all other actions, or uniform ones.
+    """
+    actions, spaces = positions.actions(0), network.spaces
+    outputs = network.initial(positions.observations(0, config.network.frame_stack)).policy
+    if spaces.continuous:
+        others = rng.uniform(-1, 1, (len(actions), ALTERNATIVES, spaces.num_actions)).astype(np.float32)
+        own = policy_distribution(outputs, True).log_prob(actions).numpy()
+        theirs = policy_distribution(outputs[:, None], True).log_prob(others).numpy()
+    else:
+        table = outputs.numpy() - np.logaddexp.reduce(outputs.numpy(), axis=1, keepdims=True)
+        own = table[np.arange(len(actions)), actions]
+        theirs = table[np.arange(spaces.num_actions) != actions[:, None]].reshape(len(actions), -1)
+    rank = np.mean((theirs < own[:, None]) + 0.5 * (theirs == own[:, None]))
+    return {"likelihood": float(own.mean()), "rank": float(rank), "positions": len(actions)}
+
+
+def value_and_model_errors(network: Network, positions: Positions, config: Config) -> dict:
+    """How far V(o) misses u + discount * V(o') of the stored step, and the model the steps that followed.
+
+    "model" has the errors after 1 and after all unrolled steps, and is empty where no model was trained.
+    """
+    model, stack = model_for_search(network), config.network.frame_stack
+    values, following = (np.asarray(model.initial(positions.observations(step, stack))[2]) for step in (0, 1))
+    ended = np.array([episode.terminated for episode in positions.episodes]) & (positions.steps_left() == 1)
+    target = positions.rewards(0) + config.search.discount * np.where(ended, 0, following)
+    rows, unrolled = [], config.learning.unroll_steps
+    if unrolled > 0:
+        rows = [row for row in by_depth(model, positions, config)["rows"] if row["depth"] in (1, unrolled)]
+    return {"values": errors(values, target), "model": rows}
