@@ -29,7 +29,7 @@ NAVIGATION = {
     "Solutions": ["tutorials/solutions/*.md"],
     "Understand a run": [
         "tutorials/my_run_does_not_learn.md", "tutorials/debug_reanalyse_targets.md", "tutorials/model_report.md",
-        "tutorials/metrics.md", "tutorials/reliability.md",
+        "tutorials/offline_judgement.md", "tutorials/metrics.md", "tutorials/reliability.md",
     ],
     "Your own": ["tutorials/your_own_environment.md", "tutorials/your_own_dataset.md"],
     "How it works": [

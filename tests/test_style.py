@@ -119,6 +119,8 @@ TESTED_IN = {
     "explain/play.py": "explain/test_run_verdict.py",
     "explain/positions.py": "explain/test_run_verdict.py",
     "explain/verdict_text.py": "explain/test_run_verdict.py",
+    "explain/offline_text.py": "explain/test_offline_report.py",
+    "experiments/offline_statistics.py": "experiments/test_offline_calibration.py",
     "explain/model_drawing.py": "explain/test_model_report.py",
     "explain/model_text.py": "explain/test_model_report.py",
     "explain/prefix.py": "explain/test_drawing.py",

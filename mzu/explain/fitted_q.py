@@ -2,12 +2,14 @@
 "Batch Policy Learning under Constraints"; tutorials/offline_judgement.md).
 
     Q_0(o, a)     = 0
-    Q_{k+1}       = the network nearest to y over all stored steps (o, a, u, o'), by squared error
+    Q_{k+1}(o, a) = the network nearest to y over all stored steps (o, a, u, o'), by squared error
     y             = u + discount * Q_k(o', pi(o'))       at the last step of a terminated episode y = u
     value of pi   = mean of Q_K(o_0, pi(o_0)) over the episodes' first observations
 
 The action in y is the policy's, not the stored one: that is what makes Q the policy's value. What is estimated is the
-*discounted* return of an episode; an undiscounted one is never seen by any of these numbers.
+*discounted* return of an episode; an undiscounted one is never seen by any of these numbers. Q_k(o', .) counts at most
+as much as the largest stored reward for ever would, and at least as the smallest: no policy can earn more or less, and
+a network that is asked about actions that nobody took would say anything.
 
 Q is a network like those that are trained: the representation, and the dynamics with its reward head of one output,
 which sees observation and action. Several are fitted, each with weights of its own and to episodes that are drawn anew
@@ -30,6 +32,25 @@ from mzu.networks.representation import fit_to_observations
 from mzu.silent_tensorflow import tf
 
 ROWS = 1024  # observations that the policy is asked about at once
+
+
+@dataclasses.dataclass(frozen=True)
+class FitSettings:
+    """How Q is fitted: `iterations` regressions of `steps` batches each, by `members` networks."""
+
+    width: int = 64
+    num_blocks: int = 0
+    iterations: int = 150  # rewards are carried back by one step each; 150 are 1 % of the value at a discount of 0.97
+    steps: int = 20
+    batch_size: int = 256
+    learning_rate: float = 1e-3
+    members: int = 5
+    jit_compile: bool = True  # by XLA; a small problem is faster without
+
+
+def fit_settings(spaces: Spaces) -> FitSettings:
+    """Convolutions on a CPU want less of everything."""
+    return FitSettings(width=16, batch_size=64) if spaces.is_image else FitSettings()
 
 
 class StoredSteps(NamedTuple):
@@ -56,27 +77,19 @@ class StoredSteps(NamedTuple):
     ends: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
-class FitSettings:
-    """How Q is fitted: `iterations` regressions of `steps` batches each, by `members` networks."""
+def stored_steps(episodes: Sequence[Episode], choose: Callable | None, frame_stack: int = 1) -> StoredSteps:
+    """The steps of episodes, and what the policy `choose(observations) -> actions` does in all their observations.
 
-    width: int = 64
-    num_blocks: int = 0
-    iterations: int = 150  # rewards are carried back by one step each; 150 are 1 % of the value at a discount of 0.97
-    steps: int = 20
-    batch_size: int = 256
-    learning_rate: float = 1e-3
-    members: int = 5
-    jit_compile: bool = True  # by XLA; a small problem is faster without
-
-
-def stored_steps(episodes: Sequence[Episode], choose: Callable, frame_stack: int = 1) -> StoredSteps:
-    """The steps of episodes, and what the policy `choose(observations) -> actions` does in all their observations."""
+    None: what was done there. Behind the last step that is not known, and the action before stands in.
+    """
     lengths = np.array([len(episode) for episode in episodes])
     observations = np.stack(
         [observation_at(e.observations, step, frame_stack) for e in episodes for step in range(len(e) + 1)]
     )
-    chosen = [choose(observations[start : start + ROWS]) for start in range(0, len(observations), ROWS)]
+    if choose is None:
+        chosen = [np.append(episode.actions, episode.actions[-1:], axis=0) for episode in episodes]
+    else:
+        chosen = [choose(observations[start : start + ROWS]) for start in range(0, len(observations), ROWS)]
     first = np.cumsum([0, *(lengths[:-1] + 1)])
     ends = np.cumsum(lengths)
     goes_on = np.ones(ends[-1], np.float32)
@@ -100,16 +113,11 @@ def fitted_targets(rewards, goes_on, next_values, discount: float):
     return rewards + discount * goes_on * next_values
 
 
-def fit_values(
-    stored: StoredSteps, spaces: Spaces, discount: float, settings: FitSettings, rng: np.random.Generator
-) -> np.ndarray:
-    """The policy's values of all first observations, as each member of the ensemble says them [members, E]."""
-    fit = QFit(spaces, discount, settings)
-    return np.stack([fit.values_of_first(stored, rng) for _ in range(settings.members)])
-
-
 class QFit:
-    """The network that is fitted, the one of the iteration before, and the compiled regression between the two."""
+    """The network that is fitted, the one of the iteration before, and the compiled regression between the two.
+
+    One object fits as many policies as one likes, one after the other; what is compiled stays.
+    """
 
     def __init__(self, spaces: Spaces, discount: float, settings: FitSettings):
         config = NetworkConfig(width=settings.width, num_blocks=settings.num_blocks, scalar_head="regression")
@@ -121,7 +129,11 @@ class QFit:
         self._regress = tf.function(self._regress_tensors, jit_compile=settings.jit_compile)
         self._values = tf.function(action_values_of)
 
-    def values_of_first(self, stored: StoredSteps, rng: np.random.Generator) -> np.ndarray:
+    def values(self, stored: StoredSteps, rng: np.random.Generator) -> np.ndarray:
+        """The policy's values of all first observations, as each member of the ensemble says them [members, E]."""
+        return np.stack([self.fitted_once(stored, rng) for _ in range(self.settings.members)])
+
+    def fitted_once(self, stored: StoredSteps, rng: np.random.Generator) -> np.ndarray:
         """Fits Q anew, to a bootstrap sample of the episodes -> its values of all first observations [E]."""
         self._begin(stored, int(rng.integers(2**31)))
         episodes = len(stored.ends)
@@ -131,7 +143,8 @@ class QFit:
         rows = np.concatenate([np.tile(starts[e] + np.arange(lengths[e]), times[e]) for e in range(episodes)])
         unit = _unit(stored, self.discount)
         arrays = (stored.observations, stored.policy_actions, stored.here, stored.actions, stored.rewards / unit)
-        tensors = [tf.convert_to_tensor(array) for array in (*arrays, stored.goes_on)]
+        bounds = (np.array(_bounds(stored, self.discount)) / unit).astype(np.float32)
+        tensors = [tf.convert_to_tensor(array) for array in (*arrays, stored.goes_on, bounds)]
         for _ in range(self.settings.iterations):
             drawn = rng.choice(rows, (self.settings.steps, self.settings.batch_size))
             self.before.copy_weights_from(self.network)
@@ -148,7 +161,7 @@ class QFit:
         for variable in self.optimiser.variables:
             variable.assign(tf.zeros_like(variable))
 
-    def _regress_tensors(self, observations, policy_actions, here, actions, rewards, goes_on, drawn):
+    def _regress_tensors(self, observations, policy_actions, here, actions, rewards, goes_on, bounds, drawn):
         for step in tf.range(self.settings.steps):
             rows = drawn[step]
             at = tf.gather(here, rows)
@@ -156,7 +169,7 @@ class QFit:
                 self.before, tf.gather(observations, at + 1), tf.gather(policy_actions, at + 1)
             )
             picked = [tf.gather(array, rows) for array in (rewards, goes_on, actions)]
-            targets = fitted_targets(*picked[:2], following, self.discount)
+            targets = fitted_targets(*picked[:2], tf.clip_by_value(following, bounds[0], bounds[1]), self.discount)
             with tf.GradientTape() as tape:
                 values = action_values_of(self.network, tf.gather(observations, at), picked[2])
                 loss = tf.reduce_mean(tf.square(values - tf.stop_gradient(targets)))
@@ -169,8 +182,19 @@ def action_values_of(network: Network, observations, actions):
     return values[:, 0]
 
 
+def _bounds(stored: StoredSteps, discount: float) -> tuple[float, float]:
+    """No policy earns less than the smallest stored reward for ever, or more than the largest; an end counts as 0."""
+    horizon = _horizon(stored, discount)
+    low, high = float(stored.rewards.min()) * horizon, float(stored.rewards.max()) * horizon
+    return (low, high) if stored.goes_on.all() else (min(low, 0.0), max(high, 0.0))
+
+
+def _horizon(stored: StoredSteps, discount: float) -> float:
+    """The most steps that count, discounted; without a discount those of the longest episode."""
+    longest = int(np.diff(np.append(0, stored.ends)).max())
+    return min(1 / (1 - discount), longest) if discount < 1 else longest
+
+
 def _unit(stored: StoredSteps, discount: float) -> float:
     """About the size of a value, so that the network learns numbers of order 1."""
-    longest = int(np.diff(np.append(0, stored.ends)).max())
-    horizon = min(1 / (1 - discount), longest) if discount < 1 else longest
-    return float(np.sqrt(np.mean(np.square(stored.rewards))) * horizon) or 1.0
+    return float(np.sqrt(np.mean(np.square(stored.rewards))) * _horizon(stored, discount)) or 1.0

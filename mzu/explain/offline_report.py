@@ -18,7 +18,7 @@ from mzu.acting.evaluation import bootstrap_interval
 from mzu.acting.selection import SELECTIONS, make_selection
 from mzu.config import Config
 from mzu.episodes.episode import Episode
-from mzu.explain.fitted_q import FitSettings, StoredSteps, fit_values, stored_steps
+from mzu.explain.fitted_q import FitSettings, QFit, StoredSteps, fit_settings, stored_steps
 from mzu.explain.model_depth import PICTURES, Positions, by_depth, draw_positions, errors
 from mzu.files import written_whole
 from mzu.networks.compiled.compile_model import model_for_search
@@ -30,6 +30,7 @@ from mzu.training.held_out import judged_episodes
 from mzu.training.run_folder import RunFolder
 
 POSITIONS = 2048  # of states; of pictures PICTURES
+MOST_STEPS, MOST_PICTURES = 50_000, 5_000  # that an estimate is made of; of more, whole episodes are drawn
 ALTERNATIVES = 64  # uniform actions that a stored continuous one is ranked among
 NEAR = 0.2  # actions lie in [-1, 1]: as far as this in every dimension, a policy does what was done
 SECTIONS = ("about", "values", "actions", "errors", "findings")
@@ -96,6 +97,7 @@ def evaluate_offline(
     seed        of the estimate's random numbers (default: the run's)
     settings    of the estimate (`FitSettings`)
 
+    >>> from mzu.explain.fitted_q import FitSettings
     >>> quick = FitSettings(members=2, iterations=3, jit_compile=False)
     >>> judged = mzu.evaluate_offline("runs/mine/unplugged", select="policy", settings=quick)
     >>> [row["name"] for row in judged.values]
@@ -112,13 +114,13 @@ def evaluate_offline(
     checkpoint = str(checkpoint)
     network, scale = folder.load_network(checkpoint), folder.load_scale(checkpoint)
     rng = np.random.default_rng([config.seed if seed is None else seed, 8])
-    judged = held_out or learned
+    judged = some_episodes(held_out or learned, MOST_PICTURES if network.spaces.is_image else MOST_STEPS, rng)
     groups = {"held_out": held_out, "learned": learned} if held_out else {"learned": learned}
     count = PICTURES if network.spaces.is_image else POSITIONS
     positions = {name: draw_positions(episodes, count, rng) for name, episodes in groups.items()}
-    values = discounted_returns(
-        network, config, judged, SELECTIONS if wanted == ALL else (wanted,), scale, settings or FitSettings(), rng
-    )
+    fit = QFit(network.spaces, config.search.discount, settings or fit_settings(network.spaces))
+    ways = SELECTIONS if wanted == ALL else (wanted,)
+    values = estimated_rows(fit, network, config, judged, ways, scale, rng)
     report = OfflineReport(
         about={
             "run": str(run),
@@ -126,6 +128,7 @@ def evaluate_offline(
             "data": config.data,
             "discount": config.search.discount,
             "episodes": len(judged),
+            "of": len(held_out or learned),
             "steps": sum(map(len, judged)),
             "held_out": bool(held_out),
         },
@@ -139,13 +142,21 @@ def evaluate_offline(
     return dataclasses.replace(report, findings=conclusions(report))
 
 
-def discounted_returns(
+def some_episodes(episodes: Sequence[Episode], steps: int, rng: np.random.Generator) -> list[Episode]:
+    """All episodes, or as many, drawn anew, as have about so many steps together."""
+    lengths = np.array([len(episode) for episode in episodes])
+    order = rng.permutation(len(lengths)) if lengths.sum() > steps else np.arange(len(lengths))
+    count = max(1, np.searchsorted(np.cumsum(lengths[order]), steps, side="right"))
+    return [episodes[int(number)] for number in order[:count]]
+
+
+def estimated_rows(
+    fit: QFit,
     network: Network,
     config: Config,
     episodes: Sequence[Episode],
     ways: Sequence[str],
     scale: float | None,
-    settings: FitSettings,
     rng: np.random.Generator,
 ) -> list[dict]:
     """What the data earned, what fitted Q evaluation says of it, and of the network by each way of selecting actions.
@@ -156,19 +167,13 @@ def discounted_returns(
     earned = np.array([episode.rewards @ discount ** np.arange(len(episode)) for episode in episodes], float)
     low, high = bootstrap_interval(earned)
     rows = [{"name": "the data", "mean": float(earned.mean()), "low": low, "high": high, "agrees": None}]
-
-    def add(name: str, stored: StoredSteps, agrees: float | None) -> None:
-        found = fit_values(stored, network.spaces, discount, settings, rng)
-        rows.append({"name": f"{name}, estimated", **interval_of_members(found), "agrees": agrees})
-
-    choose = {way: make_selection(network, config, way, scale) for way in ways}
-    for number, way in enumerate(ways):
-        stored = stored_steps(episodes, lambda observations, way=way: choose[way](observations, rng), stack)
-        if number == 0:
-            # Behind the last step of an episode there is no stored action; where it matters, the one before stands in.
-            again = np.insert(stored.actions, stored.ends, stored.actions[stored.ends - 1], axis=0)
-            add("the data", stored._replace(policy_actions=again), None)
-        add(f"by {way}", stored, agreement(stored))
+    again = interval_of_members(fit.values(stored_steps(episodes, None, stack), rng))
+    rows.append({"name": "the data, estimated", **again, "agrees": None})
+    for way in ways:
+        choose = make_selection(network, config, way, scale)
+        stored = stored_steps(episodes, lambda observations, choose=choose: choose(observations, rng), stack)
+        found = interval_of_members(fit.values(stored, rng))
+        rows.append({"name": f"by {way}, estimated", **found, "agrees": agreement(stored)})
     return rows
 
 

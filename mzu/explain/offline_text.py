@@ -33,8 +33,9 @@ def offline_html(report) -> str:
 def about_words(report) -> str:
     about = report.about
     kind = "held out, never learned from" if about["held_out"] else "which it has learned from"
+    some = "" if about["episodes"] == about["of"] else f", drawn from {about['of']},"
     return (
-        f"{about['run']}, checkpoint {about['checkpoint']}: judged by {counted(about['episodes'], 'episode')} "
+        f"{about['run']}, checkpoint {about['checkpoint']}: judged by {counted(about['episodes'], 'episode')}{some} "
         f"({counted(about['steps'], 'step')}) of {about['data']}, {kind}"
     )
 

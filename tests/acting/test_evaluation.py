@@ -66,6 +66,12 @@ def test_every_episode_is_counted_once_and_in_order(rounds):
     assert evaluation.mean == evaluation.returns.mean()
 
 
+def test_discounted_returns_are_those_of_the_same_rewards(rounds):
+    evaluation = evaluated(60, config=Config().override("search.discount=0.5"))
+    expected = [sum(0.5**t * (10 * t + 1) for t in range(length)) for length in evaluation.lengths]
+    np.testing.assert_allclose(evaluation.discounted, expected)
+
+
 def test_the_episodes_do_not_depend_on_how_many_run_side_by_side(rounds, monkeypatch):
     fifty = evaluated(23)
     monkeypatch.setattr(mzu.acting.evaluation, "PARALLEL_EPISODES", 4)

@@ -8,7 +8,7 @@ import pytest
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
 from mzu.explain import fitted_q
-from mzu.explain.fitted_q import FitSettings, fit_values, stored_steps
+from mzu.explain.fitted_q import FitSettings, QFit, stored_steps
 
 QUICK = FitSettings(32, iterations=40, steps=10, batch_size=64, members=1, learning_rate=3e-3, jit_compile=False)
 STATES, DISCOUNT = np.eye(3, dtype=np.float32), 0.8
@@ -63,7 +63,7 @@ def misses(world, changed=lambda stored: stored, seed=1):
     """By how much the estimates of first states are off on average, as a share of the truth."""
     episodes, choose, spaces, truth = WORLDS[world](np.random.default_rng(seed))
     stored = changed(stored_steps(episodes, choose))
-    values = fit_values(stored, spaces, DISCOUNT, QUICK, np.random.default_rng(seed)).mean(axis=0)
+    values = QFit(spaces, DISCOUNT, QUICK).values(stored, np.random.default_rng(seed)).mean(axis=0)
     return np.abs(values - truth).mean() / np.abs(truth).mean()
 
 
@@ -116,7 +116,7 @@ def test_members_differ_more_where_there_is_less_to_learn_from():
     def spread(episodes):
         stored = stored_steps(episodes, choose)
         settings = dataclasses.replace(QUICK, members=5)
-        return np.std(fit_values(stored, spaces, DISCOUNT, settings, np.random.default_rng(0)).mean(axis=1))
+        return np.std(QFit(spaces, DISCOUNT, settings).values(stored, np.random.default_rng(0)).mean(axis=1))
 
     episodes, choose, spaces, _ = bandit(np.random.default_rng(1))
     pulled = [episode for episode in episodes if episode.actions[0] == 1]
