@@ -166,7 +166,11 @@ PRESETS = {
         "learning.td_steps=10", "learning.training_steps=3000", "acting.games=64", "acting.positions_per_step=64",
         "evaluation.period=250", "evaluation.period_episodes=20",
     ),
-    "catch": _online(1, "Catch: a falling ball, by its pictures", *CATCH),
+    "catch": _online(
+        1, "Catch: a falling ball, by its pictures", *STEADY_ONLINE, *CATCH,
+        "learning.td_steps=10",  # an episode has nine steps
+        "learning.training_steps=2000",
+    ),
     "pendulum": _online(
         -180, "Pendulum: swing up and hold, continuous actions",
         "environment=Pendulum-v1", *STEADY_ONLINE_SAMPLED, "search.discount=0.97", "learning.training_steps=6000",
@@ -176,7 +180,7 @@ PRESETS = {
     "swingup": _online(
         700, "DM Control's cartpole swing-up, every action held for four steps, playing and reanalysing",
         "environment=dm_control:cartpole-swingup?repeat=4", *STEADY_ONLINE_SAMPLED, "search.discount=0.97",
-        "evaluation.episodes=50",
+        "learning.training_steps=8000", "evaluation.episodes=50",
     ),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
@@ -214,7 +218,7 @@ def default_config(environment: str | None = None, data: str | None = None, data
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
         settings += [*STEADY, *STEADY_SAMPLED] if data is not None else STEADY_ONLINE_SAMPLED
-    elif data is None and not spaces.is_image:
+    elif data is None:
         settings += STEADY_ONLINE
     if spaces.is_image:
         settings += IMAGES
