@@ -86,7 +86,7 @@ TASKS = {
         ),
         Task(
             "cartpole_goal", "CartPole-v1",
-            (*KEPT, "learning.training_steps=2000", "evaluation.period=100", "evaluation.period_episodes=20"),
+            (*KEPT, "learning.training_steps=1500", "evaluation.period=100", "evaluation.period_episodes=20"),
             episodes=50, random=21.649, behaviour=500.0, reference="the most there is",
             base=preset("cartpole").config, goal=preset("cartpole").goal,
         ),
