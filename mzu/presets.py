@@ -91,6 +91,9 @@ CATCH = ("environment=catch", *IMAGES, "learning.training_steps=1000")
 
 # Any other environment: rewards and values of unknown size want a wider support.
 OTHER = ("network.value_support=60", "network.reward_support=30")  # values up to about 3,300, rewards up to about 900
+# Acting as its own games did: from rest the mean of two good ways is to rest (a ball that hangs below its cup).
+AS_PLAYED = ("evaluation.max_policy_scale=1",)
+ENDLESS = ("acting.max_episode_steps=2000",)  # some worlds go on for as long as nobody reaches their goal
 ATARI = (
     "network.frame_stack=4",
     "network.value_support=300",  # MuZero: scores reach hundreds of thousands
@@ -166,7 +169,11 @@ PRESETS = {
         "learning.td_steps=10", "learning.training_steps=3000", "acting.games=64", "acting.positions_per_step=64",
         "evaluation.period=250", "evaluation.period_episodes=20",
     ),
-    "catch": _online(1, "Catch: a falling ball, by its pictures", *CATCH),
+    "catch": _online(
+        1, "Catch: a falling ball, by its pictures", *STEADY_ONLINE, *CATCH,
+        "learning.td_steps=10",  # an episode has nine steps
+        "learning.training_steps=2000",
+    ),
     "pendulum": _online(
         -180, "Pendulum: swing up and hold, continuous actions",
         "environment=Pendulum-v1", *STEADY_ONLINE_SAMPLED, "search.discount=0.97", "learning.training_steps=6000",
@@ -176,7 +183,7 @@ PRESETS = {
     "swingup": _online(
         700, "DM Control's cartpole swing-up, every action held for four steps, playing and reanalysing",
         "environment=dm_control:cartpole-swingup?repeat=4", *STEADY_ONLINE_SAMPLED, "search.discount=0.97",
-        "evaluation.episodes=50",
+        "learning.training_steps=8000", "evaluation.episodes=50",
     ),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
@@ -207,29 +214,35 @@ def preset(name: str) -> Preset:
 def default_config(environment: str | None = None, data: str | None = None, data_root: str | None = None) -> Config:
     """Settings for an environment or a dataset that has no preset, by its observations and actions.
 
-    Without data it plays and reanalyses; with data it learns from these alone.
+    Without data it plays and reanalyses; with data it learns from these alone. Where actions are held, a decision is
+    discounted as the steps that it lasts.
     """
-    spaces = _spaces(environment, data, data_root)
+    spaces, repeat = _spaces_and_repeat(environment, data, data_root)
     settings = [*CLASSROOM, *OTHER]
     settings += ONLINE if data is None else ["reanalyse.fraction=1"]
     if spaces.continuous:
-        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else STEADY_ONLINE_SAMPLED
-    elif data is None and not spaces.is_image:
+        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else [*STEADY_ONLINE_SAMPLED, *AS_PLAYED]
+    elif data is None:
         settings += STEADY_ONLINE
+    if repeat is not None and repeat > 1:
+        settings.append(f"search.discount={0.99**repeat:.3f}")
     if spaces.is_image:
         settings += IMAGES
     if environment is not None and environment.startswith("atari:"):
         settings += ATARI
+    elif environment is not None and not environment.startswith("minatar:"):
+        settings += ENDLESS
     names = {"environment": environment, "data": data, "data_root": data_root}
     return Config(**names).override(*settings)
 
 
-def _spaces(environment, data, data_root):
+def _spaces_and_repeat(environment, data, data_root):
     if environment is None:
         from mzu.episodes.dataset import load_episodes
 
-        return load_episodes(data, data_root).infer_spaces()
+        episodes = load_episodes(data, data_root)
+        return episodes.infer_spaces(), next(iter(episodes)).repeat
     from mzu.environments.make import make
 
     with make(environment) as world:
-        return world.spaces
+        return world.spaces, world.repeat

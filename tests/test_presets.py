@@ -2,6 +2,7 @@
 
 import pytest
 
+from mzu.config import ActingConfig
 from mzu.environments.make import make
 from mzu.episodes.dataset import load_episodes
 from mzu.episodes.embedded import RECIPES
@@ -103,6 +104,28 @@ def test_any_other_environment_gets_settings_by_its_spaces(id, continuous, image
     assert config.network.frame_stack == (4 if id.startswith("atari:") else 1)
     with make(id, **({"stack": 1} if id.startswith("atari:") else {})) as environment:
         check_config(config, environment.spaces, has_data=False)
+
+
+@pytest.mark.parametrize(
+    "names, discount",
+    [
+        ({"environment": "CartPole-v1"}, 0.99),
+        ({"environment": "CartPole-v1?repeat=4"}, 0.961),
+        ({"data": "embedded:held_swingup"}, 0.961),  # recorded with actions held for four steps
+    ],
+)
+def test_a_held_action_is_discounted_as_the_steps_that_it_lasts(names, discount):
+    assert default_config(**names).search.discount == discount
+
+
+def test_a_world_without_a_limit_gets_one_and_atari_keeps_its_own():
+    assert default_config("CliffWalking-v1").acting.max_episode_steps == 2000
+    assert default_config("atari:Pong").acting.max_episode_steps == ActingConfig().max_episode_steps
+
+
+def test_online_continuous_actions_are_evaluated_as_they_were_played_and_offline_as_in_the_paper():
+    assert default_config("Pendulum-v1").evaluation.max_policy_scale == 1
+    assert default_config(data="embedded:swingup").evaluation.max_policy_scale == 0.05
 
 
 def test_data_alone_are_learned_from_offline():

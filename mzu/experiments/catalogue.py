@@ -1,7 +1,7 @@
 """The experiments, each named after what it mirrors in the paper (`mzu reproduce --list`)."""
 
 from mzu.config_fields import did_you_mean
-from mzu.experiments.definition import POLICY, SEARCH, VALUE, Claim, Experiment, Measure, Side, Variant
+from mzu.experiments.definition import POLICY, SEARCH, STEPS, VALUE, Claim, Experiment, Measure, Side, Variant
 from mzu.training.comparison import METHODS
 
 BEHAVIOUR_CLONING, CRR, UNPLUGGED = (METHODS[name] for name in ("behaviour_cloning", "crr", "unplugged"))
@@ -127,6 +127,28 @@ FRACTION = Experiment(
     note="Online, 1,000 learner steps in every run. At equal compute 48 positions are searched per learner step, "
          "whether fresh or stored. At the small data budget all take about 5,000 steps in the world, including some "
          "1,700 positions that fill the replay first, and what differs is how often they are searched again.",
+)  # fmt: skip
+
+EFFICIENCY = Experiment(
+    name="efficiency",
+    title="Steps in the world that reanalysing saves",
+    mirrors="",
+    tasks=("cartpole_goal", "pendulum_goal"),
+    variants=tuple(
+        Variant(f"fraction_{percent}", f"fraction {percent} %", (*UNPLUGGED, f"reanalyse.fraction={percent / 100:g}"),
+                (STEPS, SEARCH))
+        for percent in (0, 80)
+    ),
+    claims=tuple(
+        Claim(f"Fraction 80 % needs at most half the steps in the world of fraction 0 % in {words}",
+              _side("fraction_80", STEPS), _side("fraction_0", STEPS), (task,), share=0.5)
+        for task, words in (("cartpole_goal", "CartPole"), ("pendulum_goal", "Pendulum"))
+    ),
+    layout="by_steps",
+    figure="steps",
+    note="The settings of the presets `cartpole` and `pendulum` with fewer learner steps, and an evaluation of 20 "
+         "episodes, by search, every 100 of them. In a task both take equally many learner steps and search equally "
+         "many positions; with fraction 0 % all of these are fresh, with 80 % four of five are stored ones.",
 )  # fmt: skip
 
 TD_STEPS = Experiment(
@@ -291,7 +313,7 @@ OPERATORS = Experiment(
 EXPERIMENTS = {
     experiment.name: experiment
     for experiment in (
-        OVERALL, ABLATIONS, CONTROL, INJECTION, FRACTION, TD_STEPS, WIDTH, LOW_DATA, CHECKPOINTS, IMPROVEMENT,
+        OVERALL, ABLATIONS, CONTROL, INJECTION, FRACTION, EFFICIENCY, TD_STEPS, WIDTH, LOW_DATA, CHECKPOINTS, IMPROVEMENT,
         AGENTS, SCREENING, OPERATORS,
     )
 }  # fmt: skip

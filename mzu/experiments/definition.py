@@ -16,7 +16,8 @@ from mzu.config import Config
 class Measure:
     """How a trained run is played: actions by "policy", "value" or "search", network of the "final" or "best" step.
 
-    `simulations`: those of the search, where they are not as many as in training.
+    `simulations`: those of the search, where they are not as many as in training. "steps" plays nothing: it counts the
+    steps in the world until an evaluation on the way earned the task's goal, and is infinite where none did.
     """
 
     select: str
@@ -30,6 +31,7 @@ class Measure:
 
 
 POLICY, VALUE, SEARCH = Measure("policy"), Measure("value"), Measure("search")
+STEPS = Measure("steps")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Task:
     dimensions   of the action, 0 where actions are discrete
     reference    what `behaviour` is called in figures
     base         what the settings are a difference to
+    goal         the return of an evaluation on the way that `STEPS` waits for
     """
 
     name: str
@@ -57,6 +60,7 @@ class Task:
     dimensions: int = 0
     reference: str = "data"
     base: Config = field(default_factory=Config)
+    goal: float | None = None
 
     def normalised(self, score: float) -> float:
         """0 for random play, 1 for the behaviour that the data show."""
@@ -85,13 +89,19 @@ class Side:
 class Claim:
     """`sentence` says that `better` is above `worse` in these tasks (none named: in all of the experiment).
 
-    Without a worse side it is above the data: the normalised score is above 1.
+    Without a worse side it is above the data: the normalised score is above 1. Where steps are counted, `better` needs
+    fewer than `share` of the steps of `worse`.
     """
 
     sentence: str
     better: Side
     worse: Side | None
     tasks: tuple[str, ...] = ()
+    share: float = 1.0
+
+    @property
+    def counts_steps(self) -> bool:
+        return self.better.measure == STEPS
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from mzu.environments.scores import mean
-from mzu.experiments.definition import Experiment, Side, Task
+from mzu.experiments.definition import STEPS, Experiment, Side, Task
 from mzu.experiments.report import columns
 from mzu.experiments.statistics import estimate, performance_profile, returns_of, scores_of
 from mzu.files import written_whole
@@ -52,6 +52,23 @@ def points(figure, experiment, tasks, rows) -> None:
     """A panel per task: every run as a dot, the mean over runs with its interval beside it."""
     figure.set_size_inches(3 * len(experiment.tasks) + _label_inches(experiment), 1.5 + 0.4 * len(columns(experiment)))
     _panels(figure, experiment, tasks, rows)
+
+
+def steps(figure, experiment, tasks, rows) -> None:
+    """A panel per task: the steps in the world that each run took to the goal, and their mean with its interval."""
+    kinds = [(title.removesuffix(", steps"), *rest) for title, *rest in columns(experiment) if rest[1] == STEPS]
+    figure.set_size_inches(3 * len(experiment.tasks) + _label_inches(experiment), 1.5 + 0.4 * len(kinds))
+    panels = figure.subplots(1, len(experiment.tasks), squeeze=False)[0]
+    for panel, name in zip(panels, experiment.tasks, strict=True):
+        for place, (_, variant, kind) in enumerate(kinds):
+            _point(panel, len(kinds) - place, returns_of(rows, name, variant, kind), STYLES[place % len(STYLES)])
+        panel.set_title(tasks[name].title, fontsize="medium")
+        panel.set_xlabel(f"steps in the world until {tasks[name].goal:g}")
+        panel.set_yticks(range(len(kinds), 0, -1), [title for title, _, _ in kinds])
+        panel.set(xlim=(0, None), ylim=(0.5, len(kinds) + 0.5))
+        panel.tick_params(labelleft=panel is panels[0])
+        _finish(panel)
+    figure.suptitle(experiment.title)
 
 
 def _panels(figure, experiment, tasks, rows) -> None:
@@ -116,7 +133,7 @@ def bars(figure, experiment, tasks, rows) -> None:
     _finish(panel)
 
 
-FIGURES = {drawing.__name__: drawing for drawing in (points, profiles, bars)}
+FIGURES = {drawing.__name__: drawing for drawing in (points, profiles, bars, steps)}
 
 
 def _label_inches(experiment: Experiment) -> float:

@@ -35,6 +35,7 @@ ATARI = {
 }
 OWN = {
     "agents": "data of agents that learned here",
+    "efficiency": "a count of steps until a return",
     "screening": "settings that were chosen here",
     "operators": "settings that were chosen here",
 }

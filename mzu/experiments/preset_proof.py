@@ -148,21 +148,42 @@ def comparison_table(proofs: dict[str, list[dict]]) -> str:
 
 
 def online_table(proofs: dict[str, list[dict]]) -> str:
-    """Online presets {name: rows}, a line for each: its goal, what its seeds earn, and what that took."""
-    lines = [
-        "| preset | goal | by policy | by value | by search | steps in the world | processor seconds |",
-        "|---" * 7 + "|",
-    ]
+    """Online presets {name: rows}, a line for each: its goal, and what its seeds earn."""
+    lines = ["| preset | goal | seeds | by policy | by value | by search |", "|---" * 6 + "|"]
     for name, rows in proofs.items():
         ways = [_mean_and_ends(rows, f"trained, by {way}") for way in ("policy", "value", "search")]
-        costs = [_mean_and_ends(rows, TRAINED, column) for column in ("world_steps", "processor_seconds")]
-        lines.append(f"| `{name}` | {preset(name).goal:g} | {' | '.join(ways + costs)} |")
+        seeds = len({row["seed"] for row in rows})
+        lines.append(f"| `{name}` | {preset(name).goal:g} | {seeds} | {' | '.join(ways)} |")
     return "\n".join(lines)
 
 
-def _mean_and_ends(rows: list[dict], name: str, column: str = "mean") -> str:
-    """Over the seeds: the mean, and in brackets the lowest and the highest where they differ."""
-    numbers = [float(row[column]) for row in rows if row["name"] == name]
+def cost_table(proofs: dict[str, list[dict]]) -> str:
+    """Presets {name: rows}, a line for each: what one seed takes. A comparison has three runs, which are added up."""
+    lines = ["| preset | runs | learner steps | steps in the world | processor seconds |", "|---" * 5 + "|"]
+    for name, rows in proofs.items():
+        runs = [row for row in rows if row["name"] in ((CLONING, CRR, SEARCH) if preset(name).compare else (TRAINED,))]
+        count = len(runs) // len({row["seed"] for row in rows})
+        steps = f"{count} x " * (count > 1) + f"{preset(name).config.learning.training_steps:,}"
+        world = "none" if preset(name).compare else _shown_range(_per_seed(runs, "world_steps"))
+        processor = _per_seed(runs, "processor_seconds")
+        lines.append(f"| `{name}` | {count} | {steps} | {world} | {_shown_range(processor) if processor else '-'} |")
+    return "\n".join(lines)
+
+
+def _per_seed(runs: list[dict], column: str) -> list[float]:
+    """The sum over the runs of each seed; empty where a run does not have it."""
+    if not all(row.get(column) for row in runs):
+        return []
+    return [sum(float(row[column]) for row in runs if row["seed"] == seed) for seed in {row["seed"] for row in runs}]
+
+
+def _mean_and_ends(rows: list[dict], name: str) -> str:
+    """Over the seeds: the mean return, and in brackets the lowest and the highest."""
+    return _shown_range([float(row["mean"]) for row in rows if row["name"] == name], always=True)
+
+
+def _shown_range(numbers: list[float], always: bool = False) -> str:
+    """The mean, and in brackets the lowest and the highest where they differ, or always."""
     digits = 0 if max(map(abs, numbers)) >= 10 else 2
     mean, low, high = (f"{number:,.{digits}f}" for number in (sum(numbers) / len(numbers), min(numbers), max(numbers)))
-    return mean if low == high and column != "mean" else f"{mean} ({low} .. {high})"
+    return mean if low == high and not always else f"{mean} ({low} .. {high})"

@@ -10,7 +10,7 @@ from importlib import resources
 import numpy as np
 
 from mzu.environments.scores import interquartile_mean, mean, median
-from mzu.experiments.definition import Experiment, Measure, Side, Task
+from mzu.experiments.definition import SEARCH, STEPS, Experiment, Measure, Side, Task
 from mzu.experiments.statistics import Estimate, Verdict, estimate, returns_of, scores_of, verdict_on_claim
 
 NOTHING = "-"
@@ -95,7 +95,24 @@ def by_setting(experiment: Experiment, tasks: dict[str, Task], rows: list[dict])
     return lines
 
 
-LAYOUTS = {layout.__name__: layout for layout in (by_task, losses_by_selection, by_variant, by_setting)}
+def by_steps(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -> list[list[str]]:
+    """A line per task and variant: steps in the world until the goal and in all, learner steps, return in the end."""
+    lines = [["", "", "steps in the world until the goal", "in all", "learner steps", "return in the end"]]
+    for name in experiment.tasks:
+        for variant in experiment.variants:
+            until, returns = (returns_of(rows, name, variant.name, kind) for kind in (STEPS, SEARCH))
+            own = [row for row in rows if (row["task"], row["variant"]) == (name, variant.name)]
+            own = [row for row in own if row["select"] == SEARCH.name]
+            totals = [
+                four_digits(np.mean([row[column] for row in own])) if own else NOTHING
+                for column in ("fresh_steps", "step")
+            ]
+            cells = [shown_estimate(estimate(cell[:, None], mean)) for cell in (until, returns)]
+            lines.append([f"{tasks[name].title}, {tasks[name].goal:g}", variant.title, cells[0], *totals, cells[1]])
+    return lines
+
+
+LAYOUTS = {layout.__name__: layout for layout in (by_task, losses_by_selection, by_variant, by_setting, by_steps)}
 
 
 def verdicts(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -> list[Verdict]:
@@ -104,9 +121,18 @@ def verdicts(experiment: Experiment, tasks: dict[str, Task], rows: list[dict]) -
 
 def verdict_sentence(item: Verdict) -> str:
     """A claim and what came of it, as a line of a list."""
-    better, worse = (shown_estimate(side, per_cent=True) for side in (item.better, item.worse))
     runs = f"{item.better.runs} runs" if item.better.runs != 1 else "1 run"
+    if item.claim.counts_steps:
+        better, worse = (shown_estimate(_counted(side)) for side in (item.better, item.worse))
+        of = f"{100 * item.claim.share:.0f} % of the other side's steps, "
+        return f"**{item.claim.sentence}: {item.outcome}.** {better} steps against {of}{worse} ({runs})."
+    better, worse = (shown_estimate(side, per_cent=True) for side in (item.better, item.worse))
     return f"**{item.claim.sentence}: {item.outcome}.** {better} against {worse} ({runs})."
+
+
+def _counted(side: Estimate) -> Estimate:
+    """Steps, of which fewer score higher."""
+    return Estimate(-side.value, -side.high, -side.low, side.runs)
 
 
 def cost(rows: list[dict]) -> tuple[int, float, float]:
@@ -133,6 +159,8 @@ def shown_estimate(item: Estimate, per_cent: bool = False) -> str:
     """A number with its interval, such as "412.0 (390.1 .. 431.7)"."""
     if item.runs == 0:
         return NOTHING
+    if np.isinf(item.value):
+        return "not reached in every run"
     write = (lambda value: f"{100 * value:.0f} %") if per_cent else four_digits
     if item.runs == 1:
         return f"{write(item.value)} (one run)"

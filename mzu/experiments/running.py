@@ -23,7 +23,7 @@ import numpy as np
 
 from mzu.config import Config
 from mzu.experiments.datasets import dataset_path, provide
-from mzu.experiments.definition import Experiment, Measure, Task, Variant, run_config, run_name
+from mzu.experiments.definition import STEPS, Experiment, Measure, Task, Variant, run_config, run_name
 from mzu.files import written_whole
 
 COLUMNS = (
@@ -173,13 +173,45 @@ def _folder(a_run: ExperimentRun, config: Config):
 
 
 def _measure(a_run: ExperimentRun, measure: Measure) -> None:
-    """Plays the episodes of one cell and keeps their returns."""
-    from mzu.acting.evaluation import evaluate_selection
-    from mzu.training.inputs import environment_maker
+    """Plays the episodes of one cell and keeps their returns, or counts its steps."""
     from mzu.training.run_folder import RunFolder
 
     folder = RunFolder.open(a_run.path)
-    result, is_best = folder.result(), measure.checkpoint == "best"
+    result = folder.result()
+    count = _steps_to_goal if measure == STEPS else _played
+    returns, figures = count(a_run, measure, folder)
+    cell = {
+        "mean": round(float(np.mean(returns)), 4),
+        "deviation": round(float(np.std(returns)), 4) if np.isfinite(returns).all() else 0.0,
+        "lowest": round(float(np.min(returns)), 4),
+        "highest": round(float(np.max(returns)), 4),
+        "fresh_steps": result["fresh_steps"],
+        "minutes": round(result["minutes"], 2),
+        "processor_minutes": round(result["processor_minutes"], 2),
+        "returns": returns.tolist(),
+    }
+    with written_whole(a_run.cell_file(measure)) as temporary:
+        temporary.write_text(json.dumps(cell | figures) + "\n")
+    _forget_networks()
+
+
+def _steps_to_goal(a_run: ExperimentRun, measure: Measure, folder) -> tuple[np.ndarray, dict]:
+    """The steps in the world [1] when an evaluation on the way first earned the goal; infinite where none did."""
+    from mzu.training.reference import evaluated
+
+    reached = [row for row in evaluated(folder.read_log()) if row["evaluation"] >= a_run.task.goal]
+    episodes = folder.config.evaluation.period_episodes
+    if not reached:
+        return np.array([np.inf]), {"episodes": episodes, "step": folder.result()["steps"]}
+    return np.array([reached[0]["fresh_steps"]]), {"episodes": episodes, "step": int(reached[0]["step"])}
+
+
+def _played(a_run: ExperimentRun, measure: Measure, folder) -> tuple[np.ndarray, dict]:
+    """The returns of the cell's episodes, and with which network."""
+    from mzu.acting.evaluation import evaluate_selection
+    from mzu.training.inputs import environment_maker
+
+    is_best = measure.checkpoint == "best"
     which = "best" if is_best else "latest"
     network, scale = folder.load_network(which), folder.load_scale(which)
     maker = environment_maker(a_run.config)
@@ -188,21 +220,8 @@ def _measure(a_run: ExperimentRun, measure: Measure) -> None:
     if measure.simulations is not None:
         config = config.override(f"search.num_simulations={measure.simulations}")
     returns = evaluate_selection(network, config, maker, a_run.task.episodes, measure.select, seed, scale=scale).returns
-    cell = {
-        "mean": round(float(np.mean(returns)), 4),
-        "deviation": round(float(np.std(returns)), 4),
-        "lowest": round(float(np.min(returns)), 4),
-        "highest": round(float(np.max(returns)), 4),
-        "episodes": len(returns),
-        "step": folder.best()["step"] if is_best else result["steps"],
-        "fresh_steps": result["fresh_steps"],
-        "minutes": round(result["minutes"], 2),
-        "processor_minutes": round(result["processor_minutes"], 2),
-        "returns": returns.tolist(),
-    }
-    with written_whole(a_run.cell_file(measure)) as temporary:
-        temporary.write_text(json.dumps(cell) + "\n")
-    _forget_networks()
+    step = folder.best()["step"] if is_best else folder.result()["steps"]
+    return returns, {"episodes": len(returns), "step": step}
 
 
 def _add_up(path: Path, minutes: dict[str, float]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mzu.environments.scores import interquartile_mean, mean, stratified_interval
-from mzu.experiments.definition import Claim, Experiment, Measure, Side, Task
+from mzu.experiments.definition import STEPS, Claim, Experiment, Measure, Side, Task
 
 HOLDS, REVERSED, OPEN = "holds", "does not hold", "not decided"
 
@@ -51,9 +51,11 @@ def returns_of(rows: list[dict], task: str, variant: str, measure: Measure) -> n
 
 
 def scores_of(rows: list[dict], tasks: list[Task], side: Side) -> np.ndarray:
-    """Normalised scores [runs, tasks x variants]; as many runs as every one of them has."""
+    """Normalised scores [runs, tasks x variants]; as many runs as every one of them has. Fewer steps score higher."""
     strata = [
-        task.normalised(returns_of(rows, task.name, variant, side.measure))
+        -returns_of(rows, task.name, variant, side.measure)
+        if side.measure == STEPS
+        else task.normalised(returns_of(rows, task.name, variant, side.measure))
         for task in tasks
         for variant in side.variants
     ]
@@ -79,7 +81,7 @@ def verdict_on_claim(experiment: Experiment, tasks: dict[str, Task], claim: Clai
     """
     named = [tasks[name] for name in claim.tasks or experiment.tasks]
     better = scores_of(rows, named, claim.better)
-    worse = np.ones_like(better) if claim.worse is None else scores_of(rows, named, claim.worse)
+    worse = np.ones_like(better) if claim.worse is None else claim.share * scores_of(rows, named, claim.worse)
     statistic = mean if better.shape[1] == 1 else interquartile_mean
     return Verdict(claim, estimate(better, statistic), estimate(worse, statistic))
 

@@ -13,6 +13,7 @@ from mzu.experiments.preset_proof import (
     SEARCH,
     broken_claims,
     comparison_table,
+    cost_table,
     online_table,
     proof_csv,
     read_csv,
@@ -69,10 +70,23 @@ def test_an_online_preset_must_earn_its_goal_in_every_seed():
     assert broken_claims(trained_rows(mean=475.0), goal=475) == []
 
 
-def test_an_online_table_has_what_was_earned_and_what_it_took():
+def test_an_online_table_has_what_was_earned():
     table = online_table({"cartpole": trained_rows(1, 480.0) + trained_rows(2, 500.0)})
     earned = "490 (480 .. 500)"
-    assert table.splitlines()[2] == f"| `cartpole` | 475 | {earned} | {earned} | {earned} | 96,000 | 152 (151 .. 152) |"
+    assert table.splitlines()[2] == f"| `cartpole` | 475 | 2 | {earned} | {earned} | {earned} |"
+
+
+def test_a_table_of_costs_adds_up_the_runs_of_a_seed():
+    compared = [
+        row | {"processor_seconds": seconds}
+        for seed, seconds in ((1, 10.0), (2, 20.0))
+        for row in rows_of(seed=seed)
+    ]
+    table = cost_table({"cartpole_offline": compared, "cartpole": trained_rows(1) + trained_rows(2)}).splitlines()
+    assert table[2] == "| `cartpole_offline` | 3 | 3 x 1,500 | none | 45 (30 .. 60) |"
+    assert table[3] == "| `cartpole` | 1 | 3,000 | 96,000 | 152 (151 .. 152) |"
+    del compared[0]["processor_seconds"]
+    assert cost_table({"cartpole_offline": compared}).splitlines()[2].endswith("| none | - |")
 
 
 @pytest.mark.parametrize("name", COMMITTED)
@@ -81,13 +95,16 @@ def test_the_committed_runs_are_of_the_preset_as_it_is_now_and_have_several_seed
     assert {row["settings"] for row in rows} == {settings_digest(preset(name).config)}, (
         f"the preset was changed after its runs: mzu presets {name} --check"
     )
-    assert len({row["seed"] for row in rows}) == (5 if preset(name).compare else 3)
+    assert len({row["seed"] for row in rows}) >= (5 if preset(name).compare else 3)
 
 
-@pytest.mark.parametrize(("kind", "table_of"), [("preset", comparison_table), ("online", online_table)])
+@pytest.mark.parametrize(
+    ("kind", "table_of"), [("preset", comparison_table), ("online", online_table), ("cost", cost_table)]
+)
 def test_readme_shows_the_committed_runs(kind, table_of):
     assert set(COMMITTED) <= PRESETS.keys()
-    names = [name for name in PRESETS if name in COMMITTED and preset(name).compare == (kind == "preset")]
+    chosen = {"preset": lambda name: preset(name).compare, "online": lambda name: not preset(name).compare}
+    names = [name for name in PRESETS if name in COMMITTED and chosen.get(kind, bool)(name)]
     table = table_of({name: read_csv(PROOFS / f"{name}.csv") for name in names})
     _, _, rest = README.read_text().partition(f"<!-- {kind} table -->\n")
     assert rest.partition(f"<!-- end of {kind} table -->")[0].strip() == table

@@ -7,7 +7,7 @@ from mzu.episodes.episode import Episode
 from mzu.episodes.readers.npz import write_npz
 from mzu.learning.targets import Targets
 from mzu.presets import preset
-from mzu.training.head_range import HeadRange
+from mzu.training.head_range import SETTLED, HeadRange
 from mzu.training.trainer import Trainer
 
 CONFIG = preset("cartpole").config  # categories up to 20 for values (440) and 5 for rewards (35), discount 0.99
@@ -37,10 +37,51 @@ def test_what_fits_is_not_mentioned():
     assert heads.take_news() == []
 
 
-def test_regression_has_no_end():
+@pytest.mark.parametrize("head", ["categorical", "hl_gauss", "regression"])
+def test_rewards_that_no_support_would_hold_are_to_be_divided(head):
+    heads = HeadRange(CONFIG.override(f"network.scalar_head={head}"))
+    heads.look_at_rewards([1e6])  # h(1e6) = 1,999
+    sentences = heads.take_news()
+    assert [sentence.partition(",")[0] for sentence in sentences] == ["rewards reach 1", "values reach 1"]
+    # h(422) = 20: 1e6 / 422 = 2,370.
+    assert all("divide the rewards by 10,000 in the environment" in sentence for sentence in sentences)
+
+
+def test_regression_is_told_to_use_categories_where_its_error_would_drown_the_policy():
     heads = HeadRange(CONFIG.override("network.scalar_head=regression"))
-    heads.look_at_rewards([1e9])
+    heads.look_at_rewards(np.full(300, 10.0))  # worth 951, after h 30.8
     assert heads.take_news() == []
+    heads.look_at_rewards(np.full(300, 100.0))  # worth 9,510, after h 106
+    (sentence,) = heads.take_news()
+    assert "values reach 9,510, which a head that learns by regression hardly reaches" in sentence
+    supports = "--set network.reward_support=11 --set network.value_support=128"
+    assert sentence.endswith(f"--set network.scalar_head=categorical --set learning.value_loss_scale=1 {supports}")
+
+
+def after_a_hundred_steps(rewards, *settings):
+    heads = HeadRange(CONFIG.override(*settings))
+    heads.look_at_rewards(rewards)
+    nothing = Targets(**{field: np.zeros((2, 3), np.float32) for field in Targets._fields})
+    for step in range(1, SETTLED + 1):
+        assert heads.take_news() == [], step
+        heads.look_at_targets(nothing)
+    return heads.take_news()
+
+
+@pytest.mark.parametrize("head", ["categorical", "hl_gauss", "regression"])
+def test_rewards_that_are_all_small_are_named_with_what_makes_them_larger(head):
+    (sentence,) = after_a_hundred_steps(np.full(50, 1e-3), f"network.scalar_head={head}")
+    assert sentence.startswith("no episode so far was worth more than 0.0395, and the heads hardly tell such numbers")
+    assert "multiply the rewards by 100 in the environment" in sentence
+    assert sentence.endswith("--set network.reward_support=1 --set network.bins_per_unit=511")  # 10 / h(0.0395)
+
+
+def test_small_rewards_are_no_matter_where_categories_are_fine():
+    assert after_a_hundred_steps(np.full(50, 1e-3), "network.bins_per_unit=1000") == []
+
+
+def test_where_nothing_was_paid_yet_nothing_is_said_about_its_size():
+    assert after_a_hundred_steps(np.zeros(50)) == []
 
 
 def test_each_sentence_is_said_once():
