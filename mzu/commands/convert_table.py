@@ -133,7 +133,9 @@ def ask_bounds(table: StepTable, actions: list[str], ask: Callable[[str], str] =
     if not len(done) or (whole and done.min() >= 0) or np.abs(done).max() <= 1:
         return None
     guess = f"{done.min():g},{done.max():g}"
-    return _bounds(ask(f"lowest and highest action that there can be, with a comma between [{guess}]: ").strip() or guess)
+    return _bounds(
+        ask(f"lowest and highest action that there can be, with a comma between [{guess}]: ").strip() or guess
+    )
 
 
 def shown_episode(episode: Episode, observations: list[str], actions: list[str]) -> str:

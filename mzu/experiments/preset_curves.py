@@ -14,7 +14,6 @@ from mzu.presets import preset
 from mzu.training.plan import runs_in
 from mzu.training.reference import COLUMNS, FOLDER, curve_digest, evaluated
 
-
 LEAST_SEEDS = 5  # of a reference that comes with the package
 
 

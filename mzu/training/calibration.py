@@ -159,7 +159,9 @@ def _world(environment, config: Config) -> tuple[int, Time, Time]:
     reset = passed(before)
     before, steps, length, longest, seed = now(), 0, 0, 0, 0
     while passed(before).wall < SECONDS / 4 or steps < 3:
-        *_, terminated, truncated = environment.step(random_action(environment.spaces, rng, environment.legal_actions()))
+        *_, terminated, truncated = environment.step(
+            random_action(environment.spaces, rng, environment.legal_actions())
+        )
         steps, length = steps + 1, length + 1
         longest = max(longest, length)
         if terminated or truncated:

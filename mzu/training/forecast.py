@@ -23,12 +23,12 @@ class Forecast(NamedTuple):
     seconds            until all runs are trained and evaluated
     processor_seconds  of all cores together
     memory             bytes at most, of all runs that are trained at once
-    runs               {name: Calibration}; the name of a single run is ""
+    runs               {name: Calibration}, what was measured of each; outside a comparison the name is ""
     jobs               how many runs are trained at once
 
-    >>> part = mzu.train("cartpole_offline", only="unplugged", dry_run=True, **tiny)
-    >>> part.memory > 100_000_000, list(part.runs)
-    (True, [''])
+    >>> expected = mzu.train("cartpole_offline", only="unplugged", dry_run=True, **tiny)
+    >>> expected.memory > 100_000_000, list(expected.runs)
+    (True, ['unplugged'])
     """
 
     seconds: float
@@ -63,7 +63,9 @@ class Forecast(NamedTuple):
         cells.append(["memory", *(shown_bytes(run.memory) for run in self.runs.values())])
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
         lines = [
-            "  ".join([f"{row[0]:<{widths[0]}}", *(f"{text:>{w}}" for text, w in zip(row[1:], widths[1:], strict=True))])
+            "  ".join(
+                [f"{row[0]:<{widths[0]}}", *(f"{text:>{w}}" for text, w in zip(row[1:], widths[1:], strict=True))]
+            )
             for row in (head, *cells)
         ]
         together = f", {min(self.jobs, len(self.runs))} runs at once" if len(self.runs) > 1 else ""

@@ -1,4 +1,4 @@
-"""How much memory a run will take, known from its settings: what cannot fit is refused before any of it is asked for."""
+"""How much memory a run will take, by its settings: what cannot fit is refused before any of it is asked for."""
 
 import math
 

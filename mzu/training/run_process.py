@@ -1,8 +1,9 @@
 """One run of a comparison in a process of its own: `python -m mzu.training.run_process FOLDER NAME [measure]`.
 
 It tells its parent how far it is by lines of JSON on its standard output: {"calibration": what its parts will take},
-with which `measure` ends, figures of learner steps, {"said": a sentence for people}, and at the end {"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went
-wrong}. When its standard input is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
+with which `measure` ends, figures of learner steps, {"said": a sentence for people}, and at the end
+{"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went wrong}. When its standard input
+is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
 """
 
 import _thread

@@ -81,7 +81,9 @@ def test_options_of_tables_say_nothing_about_other_sources(capsys):
 
 
 LAB = ",trial,tick,angle,torque,rwd,finished\n" + "".join(
-    f"{10 * trial + t},T{trial},{t},{t / 10},{t / 2 - 1},{t + 1},{int(t == 4)}\n" for trial in range(3) for t in range(5)
+    f"{10 * trial + t},T{trial},{t},{t / 10},{t / 2 - 1},{t + 1},{int(t == 4)}\n"
+    for trial in range(3)
+    for t in range(5)
 )
 
 

@@ -16,14 +16,18 @@ def there_are(monkeypatch):
 
 @pytest.fixture
 def offline(tmp_path):
-    config = tiny_config("offline", tmp_path).replace(replay={"capacity": 1_000_000}, learning={"training_steps": 10**9})
+    config = tiny_config("offline", tmp_path).replace(
+        replay={"capacity": 1_000_000}, learning={"training_steps": 10**9}
+    )
     return config, load_inputs(config)
 
 
 def test_a_full_replay_takes_the_bytes_of_its_arrays_and_again_as_many_while_it_is_saved(tmp_path):
     config = tiny_config("offline", tmp_path).replace(learning={"training_steps": 10**9})
     inputs = load_inputs(config)
-    assert setting_bytes(config, inputs) == {"replay.capacity": 2 * new_replay(config, inputs.frame_spaces).bytes_of_data}
+    assert setting_bytes(config, inputs) == {
+        "replay.capacity": 2 * new_replay(config, inputs.frame_spaces).bytes_of_data
+    }
 
 
 def test_a_short_run_fills_only_a_part_of_a_large_replay(offline):
@@ -35,7 +39,9 @@ def test_a_short_run_fills_only_a_part_of_a_large_replay(offline):
 def test_a_replay_that_cannot_fit_is_refused_with_a_capacity_that_fits(offline, there_are):
     config, inputs = offline
     there_are(growth(config, inputs) / 10)
-    with pytest.raises(ValueError, match=r"^replay\.capacity=1000000 may take .* replay\.capacity=\d+ fits$") as refused:
+    with pytest.raises(
+        ValueError, match=r"^replay\.capacity=1000000 may take .* replay\.capacity=\d+ fits$"
+    ) as refused:
         check_memory([config], inputs)
     fitting = int(str(refused.value).split("replay.capacity=")[-1].split()[0])
     assert 90_000 < fitting <= 100_000
@@ -57,7 +63,7 @@ def test_fresh_games_that_are_kept_are_refused_with_a_number_that_fits(tmp_path,
 def test_runs_that_fit_one_after_the_other_only_are_told_how_many_at_once(offline, there_are):
     config, inputs = offline
     there_are(1.7 * growth(config, inputs) + LIBRARIES)
-    with pytest.raises(ValueError, match="3 runs at once may take .*; --jobs 1 fits"):
+    with pytest.raises(ValueError, match=r"3 runs at once may take .*; --jobs 1 fits"):
         check_memory([config] * 3, inputs, jobs=3)
     check_memory([config] * 3, inputs, jobs=1)
 
