@@ -26,6 +26,7 @@ from mzu.files import written_whole
 from mzu.presets import Preset
 from mzu.search.search import SearchResult, search
 from mzu.training.agent import Agent
+from mzu.training.forecast import Forecast
 from mzu.training.training_result import Comparison, TrainingResult
 
 PAGE = Path(__file__).resolve().parent.parent / "tutorials" / "api.md"
@@ -42,7 +43,7 @@ GROUPS = {
         Report,
     ],
     "Search": ["TabularModel", "SearchConfig", "search", SearchResult],
-    "Training": ["preset", Preset, "train", TrainingResult, "compare", Comparison, "Trainer"],
+    "Training": ["preset", Preset, "train", TrainingResult, Forecast, "compare", Comparison, "Trainer"],
     "A trained agent": ["load", Agent, Film, "evaluate", Evaluation, "evaluate_offline", OfflineReport],
     "Looking inside": [
         "explain", Explanation, "explain.model", ModelReport, "explain.verdict", RunVerdict, "explain.bugs",

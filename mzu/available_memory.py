@@ -1,4 +1,4 @@
-"""How much memory this process may use, for refusing what cannot fit before any of it is asked for."""
+"""How much memory this process may use, for refusing what cannot fit before any of it is asked for, and has used."""
 
 import os
 import pathlib
@@ -19,6 +19,16 @@ def available_memory() -> int:
         return min(limits)
     own, _ = resource.getrlimit(resource.RLIMIT_AS)
     return min([*limits, own] if own != resource.RLIM_INFINITY else limits)
+
+
+def peak_memory() -> int:
+    """Bytes that this process has had in memory at its most; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest if sys.platform == "darwin" else 1024 * largest  # kB everywhere else
 
 
 def shown_bytes(number: float) -> str:

@@ -16,12 +16,12 @@ NEEDED = ("observations", "action", "reward", "episode")
 FURTHER = ("terminated", "truncated")
 # How such columns are often called.
 USUAL = {
-    "episode": r"(episode|ep|traj|trajectory|run|rollout)(_?(id|number|nr|index))?",
-    "action": r"(a|act|actions?|u|control)([_.\[]?\d+\]?)?",
-    "reward": r"(r|rew|rewards?)",
-    "terminated": r"(terminated|terminals?|dones?|failed|failure)",
-    "truncated": r"(truncated|timeouts?)",
-    "step": r"(t|time|steps?|timestep|index|unnamed.*|)",
+    "episode": r"(episode|ep|traj|trajectory|run|rollout|trial|session)(_?(id|number|nr|index))?",
+    "action": r"(a|act|actions?|u|controls?|commands?|cmd|torque|force)([_.\[]?\d+\]?)?",
+    "reward": r"(r|rew|rwd|rewards?)",
+    "terminated": r"(terminated|terminals?|dones?|finished|failed|failure)",
+    "truncated": r"(truncated|time_?outs?|time_?limit)",
+    "step": r"(t|time|steps?|ticks?|time_?step|index|unnamed.*|)",
 }
 _SHOWN_STEPS = 3
 
@@ -69,6 +69,8 @@ def run(arguments) -> int:
         roles = ask_roles(table, roles) if sys.stdin.isatty() else _refuse_incomplete(table, roles)
     columns = {name: text if name not in NEEDED[:2] else _split(text) for name, text in roles.items()}
     bounds = None if arguments.action_bounds is None else _bounds(arguments.action_bounds)
+    if bounds is None and sys.stdin.isatty():
+        bounds = ask_bounds(table, columns["action"])
     episodes = episodes_from_table(
         table, **columns, action_bounds=bounds, reward_shift=arguments.reward_shift,
         say=lambda text: print(f"mzu: {text}", file=sys.stderr),
@@ -123,6 +125,19 @@ def ask_roles(table: StepTable, roles: dict, ask: Callable[[str], str] = input) 
     return answers
 
 
+def ask_bounds(table: StepTable, actions: list[str], ask: Callable[[str], str] = input) -> tuple[float, float] | None:
+    """Asks between which bounds continuous actions lie, where that is not [-1, 1]; what occurs is the guess."""
+    done = np.stack([table.numbers(name) for name in actions], axis=1)
+    done = done[np.isfinite(done).all(axis=1)]
+    whole = len(actions) == 1 and (done == np.round(done)).all()
+    if not len(done) or (whole and done.min() >= 0) or np.abs(done).max() <= 1:
+        return None
+    guess = f"{done.min():g},{done.max():g}"
+    return _bounds(
+        ask(f"lowest and highest action that there can be, with a comma between [{guess}]: ").strip() or guess
+    )
+
+
 def shown_episode(episode: Episode, observations: list[str], actions: list[str]) -> str:
     """The first and last steps of an episode as a table, so that one sees whether it was understood."""
     header = ["step", *observations, *(f"action {name}" for name in actions), "reward"]
@@ -154,15 +169,15 @@ def _refuse_incomplete(table: StepTable, roles: dict) -> dict:
     guesses = guessed_roles(table)
     maybe = " ".join(f"--{name} {guesses[name]}" for name in NEEDED if guesses[name])
     hint = f"; perhaps {maybe}" if maybe else ""
-    names = ", ".join(table.columns)
+    names = ", ".join(name or "(one without a name)" for name in table.columns)
     raise ValueError(f"{table.name} has the columns {names}: say which are what with {', '.join(missing)}{hint}")
 
 
 def _columns_text(table: StepTable) -> str:
     lines = [f"{table.name}: {len(next(iter(table.columns.values())))} rows; column, and what stands in the first ones"]
-    width = max(map(len, table.columns))
+    width = max(len(name or "(none)") for name in table.columns)
     for name, column in table.columns.items():
-        lines.append(f"  {name:<{width}}  {', '.join(map(_shown, column[:4]))}")
+        lines.append(f"  {name or '(none)':<{width}}  {', '.join(map(_shown, column[:4]))}")
     return "\n".join(lines)
 
 

@@ -69,7 +69,11 @@ def _check(arguments) -> int:
 
 
 def _curves(arguments) -> int:
-    from mzu.experiments.preset_curves import write_curves
+    from mzu.experiments.preset_curves import LEAST_SEEDS, curve_seeds, write_curves
 
-    print(f"wrote {write_curves(arguments.name, arguments.out or Path('runs/check'))}")
+    path = write_curves(arguments.name, arguments.out or Path("runs/check"))
+    seeds = curve_seeds(path)
+    print(f"wrote {path}: {len(seeds)} seeds, {', '.join(map(str, seeds))}")
+    if len(seeds) < LEAST_SEEDS:
+        print(f"A reference that comes with mzu has at least {LEAST_SEEDS} seeds: `--check --seeds {LEAST_SEEDS}`")
     return 0

@@ -9,7 +9,7 @@ from mzu.training.interruption import end_despite_what_is_left
 from mzu.training.plan import plan_new
 from mzu.training.results import shown_path
 from mzu.training.run_folder import RunFolder
-from mzu.training.train import resumable, run_plan
+from mzu.training.train import forecast_plan, resumable, run_plan
 from mzu.training.training_result import Comparison, TrainingResult
 
 
@@ -33,12 +33,20 @@ def add_arguments(parser) -> None:
     parser.add_argument("--resume", action="store_true",
                         help="go on with the run in --out from its last checkpoint; --set may give it more steps or "
                         "another learning rate")  # fmt: skip
+    parser.add_argument("--dry-run", action="store_true",
+                        help="say how long it will take on this machine and how much memory, from a few steps, and "
+                        "leave nothing on the disk")  # fmt: skip
     add_trust(parser)
 
 
 def run(arguments) -> int:
     """Trains and evaluates; 130 where Ctrl-C or a signal ended it early, for --resume to go on; 2 where it failed."""
+    if arguments.dry_run and arguments.resume and arguments.set:
+        raise ValueError("--dry-run changes nothing, and a resumed run keeps its settings: leave --set out")
     planned = plan(arguments)
+    if arguments.dry_run:
+        print(forecast_plan(planned, is_new=not arguments.resume, jobs=arguments.jobs))
+        return 0
     if arguments.resume and (notice := RunFolder(planned.runs[0].path).made_elsewhere()):
         print(notice)
     try:

@@ -8,6 +8,7 @@ task's bounds. Episodes end after 1,000 steps by the time limit; the discount st
 import contextlib
 import difflib
 import logging
+import math
 import os
 
 import numpy as np
@@ -72,6 +73,8 @@ class ControlEnvironment(Environment):
         spaces = Spaces((sum(self.sizes.values()),), actions.shape[0], continuous=True)
         super().__init__(f"dm_control:{name}", spaces)
         self.frames_per_second = 1 / self.world.control_timestep()
+        limit = getattr(self.world, "_step_limit", math.inf)  # it has no public name
+        self.time_limit = None if math.isinf(limit) else math.ceil(limit)
 
     def _reset(self, seed):
         if seed is not None:

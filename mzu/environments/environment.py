@@ -44,6 +44,7 @@ class Environment:
 
     frames_per_second = 30.0  # at which a video of it looks right
     repeat = 1  # for how many steps of the world an action is held
+    time_limit: int | None = None  # steps after which the world itself ends an episode, where it says so
 
     def __init__(self, id: str, spaces: Spaces):
         self.id = id

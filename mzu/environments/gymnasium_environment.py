@@ -43,6 +43,8 @@ class GymnasiumEnvironment(Environment):
         num_actions, self._bounds = _actions(world.action_space, name)
         super().__init__(name, Spaces(shape, num_actions, self._bounds is not None, dtype))
         self.frames_per_second = world.metadata.get("render_fps", self.frames_per_second)
+        limit = getattr(world.unwrapped, "time_limit", None)
+        self.time_limit = limit if world.spec is None else world.spec.max_episode_steps or limit
         self._legal = None
 
     def _reset(self, seed):

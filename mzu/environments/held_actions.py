@@ -29,6 +29,7 @@ class HeldActions(Environment):
         super().__init__(f"{world.id}?repeat={repeat}", world.spaces)
         self.world, self.repeat = world, int(repeat)
         self.frames_per_second = world.frames_per_second / repeat
+        self.time_limit = world.time_limit and -(-world.time_limit // self.repeat)
 
     @property
     def unheld(self) -> Environment:

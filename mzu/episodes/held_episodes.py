@@ -26,10 +26,11 @@ class HeldEpisodes(Sequence):
         self._in_memory: list[Episode] = []
         self._in_file: list[dict] = []  # the fields of each; an array as what `np.memmap` takes
         self._file = None
-        room = memory
+        self.bytes_in_memory = 0
         for episode in episodes:
-            room -= sum(array.nbytes for array in _arrays(episode).values())
-            if room >= 0:
+            size = sum(array.nbytes for array in _arrays(episode).values())
+            if not self._in_file and self.bytes_in_memory + size <= memory:
+                self.bytes_in_memory += size
                 self._in_memory.append(episode)
             else:
                 self._in_file.append(self._written(episode))

@@ -14,6 +14,8 @@ from mzu.presets import preset
 from mzu.training.plan import runs_in
 from mzu.training.reference import COLUMNS, FOLDER, curve_digest, evaluated
 
+LEAST_SEEDS = 5  # of a reference that comes with the package
+
 
 def write_curves(name: str, runs: str | Path, target: str | Path = FOLDER) -> Path:
     """Reads the finished runs NAME-SEED in the folder `runs`, all seeds, and writes `target`/NAME.csv -> its path."""
@@ -26,6 +28,12 @@ def write_curves(name: str, runs: str | Path, target: str | Path = FOLDER) -> Pa
     with written_whole(path) as temporary:
         temporary.write_text(text.getvalue())
     return path
+
+
+def curve_seeds(path: Path) -> list[int]:
+    """The seeds whose curves are in a file of `write_curves`."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return sorted({int(row["seed"]) for row in csv.DictReader(file)})
 
 
 def curve_rows(name: str, runs: str | Path) -> list[dict]:

@@ -219,6 +219,11 @@ class Replay:
         slots = self._data["observations"][: self.num_segments]
         return slots[_first_rows(slots, self._frame_stack + self._steps[: self.num_segments])]
 
+    @property
+    def bytes_of_data(self) -> int:
+        """What all slots take together once they are full."""
+        return sum(slots.nbytes for slots in self._data.values())
+
     def state(self) -> dict[str, np.ndarray]:
         """Everything that decides what will be sampled, as copies in plain arrays; `restore` takes it back."""
         used = slice(self.num_segments)

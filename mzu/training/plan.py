@@ -108,15 +108,17 @@ def runs_in(out: str | Path) -> dict[str, RunFolder]:
     return compared or {"": RunFolder.open(out)}
 
 
-def load_shared_inputs(plan: Plan):
-    """Environment and data, which all runs of the plan share, checked for each of them."""
+def load_shared_inputs(plan: Plan, jobs: int):
+    """Environment and data, which all runs of the plan share, checked for each of them, and for `jobs` at once."""
     from mzu.learning.learner import check_possible
     from mzu.training.inputs import check_config, load_inputs
+    from mzu.training.run_memory import check_memory
 
     inputs = load_inputs(plan.runs[0].config)
     for run in plan.runs:
         check_config(run.config, inputs.frame_spaces, bool(inputs.episodes))
         check_possible(run.config)
+    check_memory([run.config for run in plan.runs], inputs, jobs)
     return inputs
 
 

@@ -1,8 +1,9 @@
-"""One run of a comparison in a process of its own: `python -m mzu.training.run_process FOLDER NAME`.
+"""One run of a comparison in a process of its own: `python -m mzu.training.run_process FOLDER NAME [measure]`.
 
-It tells its parent how far it is by lines of JSON on its standard output: figures of learner steps, {"said": a sentence
-for people}, and at the end {"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went
-wrong}. When its standard input is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
+It tells its parent how far it is by lines of JSON on its standard output: {"calibration": what its parts will take},
+with which `measure` ends, figures of learner steps, {"said": a sentence for people}, and at the end
+{"ended": "finished"}, {"ended": "interrupted"} or {"ended": a sentence about what went wrong}. When its standard input
+is closed, because the parent says stop or is gone, it leaves a checkpoint and ends.
 """
 
 import _thread
@@ -14,6 +15,7 @@ import threading
 import time
 import traceback
 
+from mzu.training.clock import Time, now
 from mzu.training.interruption import interrupt, on_interruption
 from mzu.training.results import error_words, with_notes
 
@@ -21,13 +23,13 @@ FINISHED, INTERRUPTED = "finished", "interrupted"
 SECONDS_BETWEEN_FIGURES = 0.2
 
 
-def main(path: str, name: str) -> int:
-    """Trains and evaluates the run in the folder `path`."""
-    tell = _open_channel()
+def main(path: str, name: str, task: str = "train") -> int:
+    """Trains and evaluates the run in the folder `path`, or measures what that will take."""
+    began, tell = now(), _open_channel()
     try:
         with on_interruption(interrupt):
             threading.Thread(target=_stop_when_input_closes, daemon=True).start()
-            ended = _train(path, name, tell)
+            ended = _measure(path, tell, began) if task == "measure" else _train(path, name, tell, began)
     except KeyboardInterrupt:
         ended = INTERRUPTED
     except (ValueError, OSError) as error:
@@ -39,7 +41,15 @@ def main(path: str, name: str) -> int:
     return 0 if ended == FINISHED else 1
 
 
-def _train(path: str, name: str, tell) -> str:
+def _measure(path: str, tell, began: Time) -> str:
+    from mzu.training.run_folder import RunFolder
+    from mzu.training.single_run import measure_run
+
+    tell({"calibration": measure_run(RunFolder(path), began=began).to_json()})
+    return FINISHED
+
+
+def _train(path: str, name: str, tell, began: Time) -> str:
     from mzu.training.run_folder import RunFolder
     from mzu.training.single_run import train_run
 
@@ -52,7 +62,11 @@ def _train(path: str, name: str, tell) -> str:
             last = now
             tell(figures)
 
-    finished = train_run(RunFolder(path), name, on_figures, say=lambda text: tell({"said": text}))
+    def on_calibration(calibration) -> None:
+        tell({"calibration": calibration.to_json()})
+
+    folder = RunFolder(path)
+    finished = train_run(folder, name, on_figures, lambda text: tell({"said": text}), None, on_calibration, began)
     return FINISHED if finished else INTERRUPTED
 
 

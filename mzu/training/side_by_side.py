@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 
+from mzu.training.calibration import Calibration
 from mzu.training.interruption import on_interruption
 from mzu.training.plan import PlannedRun
 from mzu.training.results import finished_words
@@ -29,11 +30,11 @@ else:
 class RunProcess:
     """A run's process, as its parent sees it; what it says arrives in `events` as (its run, event)."""
 
-    def __init__(self, run: PlannedRun, events: queue.SimpleQueue):
-        self.run, self.ended = run, None
+    def __init__(self, run: PlannedRun, events: queue.SimpleQueue, task: str = "train"):
+        self.run, self.task, self.ended = run, task, None
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
         # -P and PYTHONPATH: the same modules as here, wherever this process has found them.
-        command = [sys.executable, "-P", "-m", "mzu.training.run_process", str(run.path), run.name]
+        command = [sys.executable, "-P", "-m", "mzu.training.run_process", str(run.path), run.name, task]
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         self._process = subprocess.Popen(
             command,
@@ -86,9 +87,10 @@ class RunProcess:
         events.put((self, None))
 
 
-def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, str]:
+def run_side_by_side(runs: list[PlannedRun], jobs: int, display, on_calibration=None, task="train") -> dict[str, str]:
     """Trains the runs, at most `jobs` at once -> {name: sentence} of those that failed, while the others went on.
 
+    `on_calibration` is told the name of a run and what its parts will take; with the task "measure" that is all.
     After Ctrl-C, SIGTERM or SIGHUP it raises KeyboardInterrupt, once all that were at work have left their checkpoints;
     after a second one it does not wait for these. Whatever else ends it, they leave checkpoints, too.
     """
@@ -107,7 +109,7 @@ def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, st
                 while waiting and len(working) < jobs and not signals:
                     run = waiting.pop(0)
                     display.begin(run.label, run.config.learning.training_steps)
-                    working.append(RunProcess(run, events))
+                    working.append(RunProcess(run, events, task))
                 process, event = events.get()
                 if process is None:
                     for process in working:
@@ -118,6 +120,9 @@ def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, st
                     _note_end(process, failures, display, bool(signals))
                 elif "ended" in event:
                     process.ended = event["ended"]
+                elif "calibration" in event:
+                    if on_calibration:
+                        on_calibration(process.run.name, Calibration.from_json(event["calibration"]))
                 elif "said" in event:
                     display.say(f"{process.run.label}: {event['said']}")
                 else:
@@ -135,9 +140,9 @@ def run_side_by_side(runs: list[PlannedRun], jobs: int, display) -> dict[str, st
 def _note_end(process: RunProcess, failures: dict[str, str], display, interrupted: bool) -> None:
     """Says how a run has ended, and notes it where it failed."""
     run = process.run
-    if process.ended == FINISHED:
+    if process.ended == FINISHED and process.task == "train":
         display.say(finished_words(run.label, RunFolder(run.path).result()))
-    elif not (interrupted and process.ended == INTERRUPTED):
+    elif process.ended != FINISHED and not (interrupted and process.ended == INTERRUPTED):
         failures[run.name] = process.trouble()
         display.say(f"{run.label} failed: {failures[run.name]}")
     process.close()

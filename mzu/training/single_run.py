@@ -5,7 +5,10 @@ import dataclasses
 from collections.abc import Callable
 
 from mzu.acting.selection import SELECTIONS
+from mzu.available_memory import peak_memory
 from mzu.config import Config
+from mzu.training.calibration import LEAST_STEPS, Calibration, calibrate
+from mzu.training.clock import Time, now
 from mzu.training.results import cut_off_words, result_row, shown_path, spoken
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
@@ -17,16 +20,22 @@ def train_run(
     on_figures: Callable[[dict], None],
     say: Callable[[str], None],
     inputs=None,
+    on_calibration: Callable[[Calibration], None] | None = None,
+    began: Time | None = None,
 ) -> bool:
     """Trains the run in `folder` to its end, from its latest checkpoint where it has one, and evaluates it.
 
     `on_figures` is shown the figures of every learner step, and in the end {"evaluating": way of selecting actions};
-    `say` is told what a person should know. `inputs`: environment and data, where they are loaded already. -> whether
-    the end was reached; Ctrl-C leaves a checkpoint.
+    `say` is told what a person should know. `inputs`: environment and data, where they are loaded already.
+    `on_calibration` is told, before the first step, what the parts of the run will take, unless it is very short;
+    `began`: when its clocks started. -> whether the end was reached; Ctrl-C leaves a checkpoint.
     """
-    config = folder.config
+    config, began = folder.config, began or now()
     inputs = None if inputs is None else dataclasses.replace(inputs, config=config)
     with folder.locked(), contextlib.closing(Trainer(config, inputs)) as trainer:
+        left = steps_left(folder)
+        if on_calibration and left >= LEAST_STEPS:
+            on_calibration(calibrate(trainer, final_selections(config), began, left))
         if not trainer.run(folder, lambda _, figures: on_figures(figures), say):
             return False
         if trainer.cut_off:
@@ -36,12 +45,26 @@ def train_run(
         result = {"steps": trainer.steps, "seconds": last.get("seconds", 0.0)}
         result |= {"processor_seconds": last.get("processor", 0.0), "world_steps": trainer.fresh_steps}
         try:
-            folder.save_result(result | _final_evaluation(trainer, name, on_figures))
+            result |= _final_evaluation(trainer, name, on_figures)
+            folder.save_result(result | {"memory": peak_memory()})
         except Exception as error:
             again = f"`mzu train --resume --out {shown_path(folder.path)}` evaluates again"
             error.add_note(f"all {trainer.steps} steps are learned and saved; {again}")
             raise
     return True
+
+
+def measure_run(folder: RunFolder, inputs=None, began: Time | None = None) -> Calibration:
+    """What the parts of the run in `folder` will take from here on; nothing is written."""
+    config, began = folder.config, began or now()
+    inputs = None if inputs is None else dataclasses.replace(inputs, config=config)
+    with contextlib.closing(Trainer(config, inputs)) as trainer:
+        return calibrate(trainer, final_selections(config), began, steps_left(folder))
+
+
+def steps_left(folder: RunFolder) -> int:
+    """Learner steps behind the latest checkpoint."""
+    return folder.config.learning.training_steps - max(folder.checkpoints(), default=0)
 
 
 def final_selections(config: Config) -> tuple[str, ...]:

@@ -2,15 +2,17 @@
 
 import functools
 import os
-import time
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mzu.config import Config
+from mzu.training.clock import Time, now, passed
 from mzu.training.data_check import check_before_training, save_check
 from mzu.training.interruption import interrupt, on_interruption
 from mzu.training.plan import (
     Plan,
+    PlannedRun,
     as_assignments,
     create_folders,
     load_shared_inputs,
@@ -18,11 +20,12 @@ from mzu.training.plan import (
     plan_new,
     plan_resumed,
 )
-from mzu.training.progress import open_display
+from mzu.training.progress import Silence, open_display
 from mzu.training.results import finished_words, shown_path
 from mzu.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
+    from mzu.training.forecast import Forecast
     from mzu.training.training_result import Comparison, TrainingResult
 
 PROGRESS = 10.0  # seconds between two lines where there is no terminal
@@ -38,10 +41,11 @@ def train(
     only: str | None = None,
     resume: bool = False,
     anyway: bool = False,
+    dry_run: bool = False,
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
-) -> "TrainingResult | Comparison":
+) -> "TrainingResult | Comparison | Forecast":
     """Trains and evaluates -> `TrainingResult`, or `Comparison` for an offline preset, as `mzu train` does.
 
     preset       a name of `mzu presets`, or a `Config`; the default is cartpole_offline, unless another is named:
@@ -53,6 +57,7 @@ def train(
     resume       goes on with the run in `out` from its last checkpoint; it keeps its settings, but for those that are
                  named and may change (changes.py), such as more learning.training_steps
     anyway       learns from data that the dataset doctor calls wrong
+    dry_run      measures a few steps and trains nothing -> `Forecast`: how long it will take, and how much memory
     jobs         how many runs of a comparison are trained at once (default: one more than there are cores)
     progress     seconds between two lines where there is no terminal and no notebook; 0 shows nothing anywhere
     settings     by their full names: train("cartpole", **{"search.num_simulations": 16})
@@ -67,10 +72,12 @@ def train(
     if resume:
         given = {"preset": preset, "environment": environment, "data": data, "seed": seed, "only": only}
         given = [name for name, value in given.items() if value is not None]
+        if dry_run and settings:
+            raise ValueError("A dry run changes nothing, and a resumed run keeps its settings: leave them out")
         plan = resumable(given, out, as_assignments(settings))
-        return run_plan(plan, jobs=jobs, progress=progress)
+        return forecast_plan(plan, jobs=jobs) if dry_run else run_plan(plan, jobs=jobs, progress=progress)
     options = {"environment": environment, "seed": seed, "out": out, "only": only}
-    return _train_anew(preset, data, options, settings, jobs, progress, anyway)
+    return _train_anew(preset, data, options, settings, jobs, progress, anyway, dry_run)
 
 
 def compare(
@@ -81,10 +88,11 @@ def compare(
     seed: int | None = None,
     out: str | Path | None = None,
     anyway: bool = False,
+    dry_run: bool = False,
     jobs: int | None = None,
     progress: float = PROGRESS,
     **settings,
-) -> "Comparison":
+) -> "Comparison | Forecast":
     """Behaviour cloning, CRR and Unplugged on the same data and network, side by side -> `Comparison`.
 
     Arguments as of `train`; any preset, config or data will do. `train(out=..., resume=True)` goes on with one that
@@ -95,7 +103,7 @@ def compare(
     ['behaviour_cloning', 'crr', 'unplugged']
     """
     options = {"environment": environment, "seed": seed, "out": out, "compared": True}
-    return _train_anew(preset, data, options, settings, jobs, progress, anyway)
+    return _train_anew(preset, data, options, settings, jobs, progress, anyway, dry_run)
 
 
 def resumable(given: list[str], out: str | Path | None, assignments: list[str]) -> Plan:
@@ -125,10 +133,8 @@ def run_plan(
     A new plan's folders are made as soon as all is known to fit together, and its data are checked; `episodes_file` is
     moved into them.
     """
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs is {jobs}, but must be at least 1")
-    start = time.perf_counter()
-    inputs = load_shared_inputs(plan)
+    jobs, began = _checked(jobs), now()
+    inputs = load_shared_inputs(plan, jobs)
     display = open_display(progress)
     if is_new:
         look = None if episodes_file is None else "mzu.check(data)"
@@ -138,7 +144,7 @@ def run_plan(
     display.say(headline(plan, len(inputs.episodes), len(inputs.held_out)))
     try:
         with on_interruption(interrupt):
-            failed = _run(plan, inputs, jobs or default_jobs(), display)
+            failed = _run(plan, inputs, jobs, display, began)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Interrupted; go on with `mzu train --resume --out {shown_path(plan.out)}`") from None
     finally:
@@ -147,7 +153,40 @@ def run_plan(
         raise ValueError("\n".join(failed.values()))
     from mzu.training.training_result import collect_results
 
-    return collect_results(plan, inputs.episodes, failed, time.perf_counter() - start)
+    return collect_results(plan, inputs.episodes, failed, passed(began).wall)
+
+
+def forecast_plan(plan: Plan, *, is_new: bool = False, jobs: int | None = None) -> "Forecast":
+    """How long the plan will take on this machine and how much memory, from a few steps; nothing is left on the disk.
+
+    The runs of a comparison are measured side by side, each in a process of its own, as they are trained.
+    """
+    jobs, began = _checked(jobs), now()
+    inputs = load_shared_inputs(plan, jobs)
+    from mzu.training.forecast import forecast
+    from mzu.training.side_by_side import run_side_by_side
+    from mzu.training.single_run import measure_run
+
+    measured = {}
+    with tempfile.TemporaryDirectory(prefix="mzu-forecast-") as folder, on_interruption(interrupt):
+        runs = _unfinished(plan)
+        if is_new:
+            runs = [run._replace(path=Path(folder) / (run.name or "run")) for run in runs]
+            for run in runs:
+                RunFolder.create(run.path, run.config)
+        if len(plan.runs) == 1:
+            measured = {run.name: measure_run(RunFolder(run.path), inputs, began) for run in runs}
+        elif failed := run_side_by_side(runs, jobs, Silence(), measured.__setitem__, "measure"):
+            raise ValueError("\n".join(failed.values()))
+    if not measured:
+        raise ValueError(f"All is finished in {plan.out}; there is nothing left to forecast")
+    return forecast(measured, jobs)
+
+
+def _checked(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs is {jobs}, but must be at least 1")
+    return jobs or default_jobs()
 
 
 def default_jobs() -> int:
@@ -168,33 +207,43 @@ def headline(plan: Plan, episodes: int, held_out: int = 0) -> str:
     return ", ".join(parts)
 
 
-def _train_anew(preset, data, options: dict, settings: dict, jobs: int | None, progress: float, anyway: bool):
+def _train_anew(preset, data, options: dict, settings: dict, jobs, progress: float, anyway: bool, dry_run: bool):
     with named_data(data) as source:
         plan = plan_new(preset, data=source, assignments=as_assignments(settings), **options)
+        if dry_run:
+            return forecast_plan(plan, is_new=True, jobs=jobs)
         episodes_file = None if source is data else source
         return run_plan(plan, is_new=True, episodes_file=episodes_file, jobs=jobs, progress=progress, anyway=anyway)
 
 
-def _run(plan: Plan, inputs, jobs: int, display) -> dict[str, str]:
-    """A single run is trained in this process, those of a comparison each in its own -> {name: sentence} of failed."""
+def _unfinished(plan: Plan, say=lambda text: None) -> list[PlannedRun]:
+    """What is to be trained, in this order: what searches takes longest, and begins first."""
     unfinished = []
     for run in plan.runs:
         if RunFolder(run.path).result():
-            display.say(f"{run.label}: finished before")
+            say(f"{run.label}: finished before")
         else:
             unfinished.append(run)
+    return sorted(unfinished, key=lambda run: run.config.learning.policy_loss != "reanalyse")
+
+
+def _run(plan: Plan, inputs, jobs: int, display, began: Time) -> dict[str, str]:
+    """A single run is trained in this process, those of a comparison each in its own -> {name: sentence} of failed."""
+    from mzu.training.forecast import Announcement
+
+    unfinished = _unfinished(plan, display.say)
+    announcement = Announcement([run.name for run in unfinished], jobs, plan.out, display.say)
     if len(plan.runs) > 1:
         from mzu.training.side_by_side import run_side_by_side
 
-        # What searches takes longest, and begins first.
-        unfinished.sort(key=lambda run: run.config.learning.policy_loss != "reanalyse")
-        return run_side_by_side(unfinished, jobs, display)
+        return run_side_by_side(unfinished, jobs, display, announcement.note)
     from mzu.training.single_run import train_run
 
     for run in unfinished:
         display.begin(run.label, run.config.learning.training_steps)
         on_figures = functools.partial(display.show, run.label)
-        if not train_run(RunFolder(run.path), run.name, on_figures, display.say, inputs):
+        on_calibration = functools.partial(announcement.note, run.name)
+        if not train_run(RunFolder(run.path), run.name, on_figures, display.say, inputs, on_calibration, began):
             raise KeyboardInterrupt
         display.say(finished_words(run.label, RunFolder(run.path).result()))
     return {}

@@ -40,6 +40,8 @@ LOOKED_AT = 100  # stored episodes whose rewards are compared with what the head
 class Trainer:
     """One run, from its config to a trained network. `step()` is one turn of the circle, `run()` all of them.
 
+    `learner` is one that is there already, with its network; otherwise both are made.
+
     attribute   what it is
     inputs      environment and data
     network     the Keras network that is trained
@@ -56,14 +58,16 @@ class Trainer:
     True
     """
 
-    def __init__(self, config: Config, inputs: RunInputs | None = None):
+    def __init__(self, config: Config, inputs: RunInputs | None = None, learner: Learner | None = None):
         self.config = config
         self.inputs = inputs or load_inputs(config)
         seeds = np.random.SeedSequence(config.seed).spawn(3)
         self._play_rng, self._sample_rng = (np.random.default_rng(seed) for seed in seeds[:2])
         network_seed = int(seeds[2].generate_state(1)[0])
-        self.network = build_network(config.network, self.inputs.spaces, network_seed, self.inputs.datapoints)
-        self.learner = Learner(config, self.network)
+        if learner is None:
+            network = build_network(config.network, self.inputs.spaces, network_seed, self.inputs.datapoints)
+            learner = Learner(config, network)
+        self.learner, self.network = learner, learner.network
         self._acting_network = self._new_acting_network()
         self._acting_model = model_for_search(self._acting_network)
         self.replay = new_replay(config, self.inputs.frame_spaces)

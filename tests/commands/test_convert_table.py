@@ -78,3 +78,40 @@ def test_options_of_tables_say_nothing_about_other_sources(capsys):
     assert "--reward is about tables (.csv, .tsv, .parquet)" in capsys.readouterr().err
     assert main(["data", "convert", "steps.csv", "o.npz", *OPTIONS, "--action-bounds", "1"]) == 2
     assert "must be two numbers" in capsys.readouterr().err
+
+
+LAB = ",trial,tick,angle,torque,rwd,finished\n" + "".join(
+    f"{10 * trial + t},T{trial},{t},{t / 10},{t / 2 - 1},{t + 1},{int(t == 4)}\n"
+    for trial in range(3)
+    for t in range(5)
+)
+
+
+def test_a_log_that_pandas_wrote_is_understood_by_its_names(tmp_path):
+    (tmp_path / "lab.csv").write_text(LAB)
+    assert convert_table.guessed_roles(read_table("lab.csv")) == {
+        "observations": "angle", "action": "torque", "reward": "rwd", "episode": "trial", "terminated": "finished",
+        "truncated": None,
+    }  # fmt: skip
+
+
+def test_on_a_terminal_bounds_of_actions_are_asked_for_where_they_are_needed(tmp_path, monkeypatch, capsys):
+    (tmp_path / "lab.csv").write_text(LAB.replace(",-1.0,", ",-2.0,"))
+    table, asked = read_table("lab.csv"), []
+
+    def answer(question):
+        asked.append(question)
+        return ""
+
+    assert convert_table.ask_bounds(table, ["torque"], answer) == (-2, 1)
+    assert asked == ["lowest and highest action that there can be, with a comma between [-2,1]: "]
+    assert convert_table.ask_bounds(table, ["angle"], answer) is None  # within [-1, 1]
+    assert convert_table.ask_bounds(read_table("steps.csv"), ["action"], answer) is None  # numbers of actions
+
+
+def test_a_column_without_a_name_is_said_to_be_one(tmp_path, capsys):
+    (tmp_path / "lab.csv").write_text(LAB)
+    assert main(["data", "convert", "lab.csv", "out.npz"]) == 2
+    error = capsys.readouterr().err
+    assert "lab.csv has the columns (one without a name), trial, tick" in error
+    assert "perhaps --observations angle --action torque --reward rwd --episode trial" in error

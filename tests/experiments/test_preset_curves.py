@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
@@ -41,6 +42,16 @@ def test_the_curves_of_all_seeds_become_a_reference(checked, tmp_path):
     assert len(rows) == 5 * 2 and {row["step"] for row in rows} == {"100", "300"}  # no evaluation, no row
     found = find_reference(config, target)
     assert found.low.tolist() == [10, 30] and found.high.tolist() == [14, 34] and found.name == "cartpole"
+
+
+def test_the_command_says_how_many_seeds_it_found(checked, tmp_path, monkeypatch, capsys):
+    runs, _ = checked
+    monkeypatch.setattr(write_curves, "__defaults__", (tmp_path / "curves",))
+    assert main(["presets", "cartpole", "--curves", "--out", str(runs)]) == 0
+    assert "cartpole.csv: 5 seeds, 100, 101, 102, 103, 104\n" in capsys.readouterr().out
+    shutil.rmtree(runs / "cartpole-104")
+    assert main(["presets", "cartpole", "--curves", "--out", str(runs)]) == 0
+    assert "4 seeds" in (out := capsys.readouterr().out) and "at least 5 seeds: `--check --seeds 5`" in out
 
 
 def test_each_run_of_a_comparison_has_its_own_curve(tmp_path):

@@ -9,6 +9,7 @@ from PIL import Image
 import mzu
 from mzu.training import progress, reference
 from mzu.training.curves import Curve, draw_curves
+from mzu.training.plan import plan_new
 from mzu.training.reference import COLUMNS, Reference, curve_digest, find_reference, made_reference, standing
 
 STEPS = np.array([100, 200, 300])
@@ -86,6 +87,9 @@ def test_committed_curves_are_those_of_their_presets(folder):
         rows = list(csv.DictReader(file))
     assert {row["preset"] for row in rows} == {folder.stem}
     assert len({row["seed"] for row in rows}) >= 5
+    # Of the settings of today: otherwise no run would ever find them.
+    planned = {(run.name, curve_digest(run.config)) for run in plan_new(folder.stem).runs}
+    assert {(row["run"], row["settings"]) for row in rows} == planned
 
 
 def test_the_progress_line_says_where_the_run_stands(monkeypatch, capsys):

@@ -22,6 +22,7 @@ from mzu.extras import require
 SUFFIXES = (".csv", ".tsv", ".parquet")
 _TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "": np.nan}
 _NAMED = 5  # rows that a sentence names
+_SEVERAL = 3  # episodes whose equal lengths are no chance
 
 
 class StepTable(NamedTuple):
@@ -278,6 +279,12 @@ def _ends(table: StepTable, roles: Roles, pieces, say) -> list[bool]:
                 "another column the episode's?",
                 table.name,
             )
+    lengths = {stop - start for start, stop in pieces}
+    if len(pieces) >= _SEVERAL and len(lengths) == 1 and all(marks["terminated"][stop - 1] for _, stop in pieces):
+        say(
+            f"all {len(pieces)} episodes terminate after exactly {lengths.pop()} rows: if that is a time limit, after "
+            f"which something could follow, name the column otherwise: --truncated {roles.terminated}"
+        )
     unmarked = [stop - 1 for _, stop in pieces if not (marks["terminated"][stop - 1] or marks["truncated"][stop - 1])]
     if unmarked and (roles.terminated or roles.truncated):
         say(f"{len(unmarked)} episodes end without a mark ({table.places(unmarked)}): they count as cut off")

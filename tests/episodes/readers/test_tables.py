@@ -141,3 +141,12 @@ def test_a_table_that_is_none_is_refused(tmp_path):
     with pytest.raises(ValueError, match="at least one column of observations"):
         made(table(tmp_path, TWO), observations=[])
     assert Roles(["x"], ["a"], "r", "e").terminated is None
+
+
+def test_ends_that_all_come_after_as_many_rows_are_doubted(tmp_path):
+    rows = "".join(f"{run},{t},{t},{t % 2},{t + 1},{int(t == 3)}\n" for run in "abc" for t in range(4))
+    _, said = made(table(tmp_path, HEAD + rows))
+    assert said == [
+        "all 3 episodes terminate after exactly 4 rows: if that is a time limit, after which something could follow, "
+        "name the column otherwise: --truncated fell"
+    ]
