@@ -38,7 +38,8 @@ NAVIGATION = {
     ],
     "What was measured": ["tutorials/results.md", "tutorials/steady_learning.md"],
     "Teaching": [
-        "tutorials/teaching.md", "tutorials/teaching/*.md", "tutorials/assignments/README.md", "tutorials/assignments/[0-9]*.ipynb",
+        "tutorials/teaching.md", "tutorials/teaching/*.md", "tutorials/assignments/README.md",
+        "tutorials/assignments/[0-9]*.ipynb",
         "tutorials/assignments/final_project.md",
     ],
     "More": ["tutorials/**/*.md"],  # what has no place of its own yet

@@ -496,8 +496,8 @@ EXERCISES = (
             "both raise `stale target`; whether the search of now is an old one, `twins` and `root prior` say": (
                 lambda flags, copies: "never_searches_again" if _any(flags, "stale target") else "healthy"
             ),
-            "the copies: one piece is in the replay many times, it is what the player has been searching; the others are "
-            "stale": (
+            "the copies: one piece is in the replay many times, it is what the player has been searching; the others "
+            "are stale": (
                 lambda flags, copies: "never_searches_again" if _any(flags, "twins", "root prior") else "healthy"
             ),
             "copies alone are no illness, a healthy replay holds pieces more than once, too; the others are stale": (
