@@ -246,7 +246,9 @@ library_segments = [segment for _ in range(ROUNDS) for segment in theirs.advance
 
 def assert_same_segment(one, other):
     for name in ("observations", "actions", "rewards", "search_policy", "search_value"):
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+        assert np.array_equal(getattr(one, name), getattr(other, name)), (
+            f"{name} of our segment is not that of the library's"
+        )
     assert np.allclose(one.priorities, other.priorities, atol=1e-6), (
         "the priorities by hand are not the library's"
     )
@@ -406,8 +408,12 @@ def all_leaves(replay):
 def assert_same_batch(one, other):
     for name, array in one._asdict().items():
         expected = getattr(other, name)
-        assert array.shape == expected.shape and array.dtype == expected.dtype, name
-        assert np.allclose(array, expected, atol=1e-6), name
+        assert array.shape == expected.shape and array.dtype == expected.dtype, (
+            f"{name} of our batch has another shape or type than the library's"
+        )
+        assert np.allclose(array, expected, atol=1e-6), (
+            f"{name} of our batch is not that of the library's: is it a position near an end?"
+        )
 
 
 our_replay, library_replay = OurReplay(small, NoPriorities()), new_replay(small, spaces)
