@@ -838,9 +838,9 @@ figure.suptitle("Cart and pole at rest: yellow pushes right, blue left; white: t
 plt.show()
 
 # %% [markdown]
-# All three have *one* border, which falls from the left end of the rail to the right end. To bring the
-# cart back from the left end, one must push it further to the left first, so that the pole leans to
-# the right: so there left is pushed up to a lean of some 0.05 to the right. The player has its switch at
+# All three have *one* border, which lies higher on the left half of the rail than on the right one. To
+# bring the cart back from the left end, one must push it further to the left first, so that the pole leans
+# to the right: so left is pushed there up to a lean of 0.03 to 0.05 to the right. The player has its switch at
 # -0.06 on that side, just the other way round. Nobody did on purpose what the maps say; only the random
 # pushes did. And look how little the middle map has to say: nearly everywhere one push changes
 # $r + \gamma v$ by little beside the range of its scale, so small errors move its border. The search, two
@@ -1268,8 +1268,8 @@ for name in dict.fromkeys(row["name"] for row in proof):
 #
 # **How were these settings found?** On other seeds and other data, by returns in the real world, which is
 # what nobody has who is really offline. `tutorials/steady_learning.md` has what was tried before, most of
-# which failed: with each push lasting one step, or with two players who drift to one side each, the same
-# algorithm had seeds with 230. Behaviour cloning and CRR were not tuned at all. So the grid shows that
+# which failed: with each push lasting one step, or with fewer episodes, the same algorithm had seeds
+# with 230 by policy. Behaviour cloning and CRR were not tuned at all. So the grid shows that
 # reanalyse *can* do here what the others did not, not that it does so for any data and settings. And all
 # of it is one task with a rather special dataset; the paper has 46 games.
 #
