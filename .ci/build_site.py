@@ -28,8 +28,9 @@ NAVIGATION = {
     "The course": ["notebooks/README.md", "notebooks/[0-9]*.ipynb"],
     "Solutions": ["tutorials/solutions/*.md"],
     "Understand a run": [
-        "tutorials/my_run_does_not_learn.md", "tutorials/debug_reanalyse_targets.md", "tutorials/model_report.md",
-        "tutorials/offline_judgement.md", "tutorials/metrics.md", "tutorials/reliability.md",
+        "tutorials/my_run_does_not_learn.md", "tutorials/verdict.md", "tutorials/debug_reanalyse_targets.md",
+        "tutorials/model_report.md", "tutorials/offline_judgement.md", "tutorials/metrics.md",
+        "tutorials/reliability.md",
     ],
     "Your own": ["tutorials/your_own_environment.md", "tutorials/your_own_dataset.md"],
     "How it works": [
@@ -38,12 +39,13 @@ NAVIGATION = {
     ],
     "What was measured": ["tutorials/results.md", "tutorials/steady_learning.md"],
     "Teaching": [
-        "tutorials/teaching.md", "tutorials/assignments/README.md", "tutorials/assignments/[0-9]*.ipynb",
+        "tutorials/teaching.md", "tutorials/teaching/*.md", "tutorials/assignments/README.md",
+        "tutorials/assignments/[0-9]*.ipynb",
         "tutorials/assignments/final_project.md",
     ],
     "More": ["tutorials/**/*.md"],  # what has no place of its own yet
 }  # fmt: skip
-LEFT_OUT = ("tutorials/assignments/solutions/",)  # given out by the teacher, if at all
+LEFT_OUT = ("tutorials/assignments/solutions/", "tutorials/exam_solutions.md")  # given out by the teacher, if at all
 FRONT = "README.md"
 TITLES = {"notebooks/README.md": "The course", "tutorials/assignments/README.md": "Assignments"}
 STATIC = "site_files"  # not _static: jupyter-book would load all of its programs, and MathJax twice
@@ -97,6 +99,7 @@ def pages() -> dict[str, list[str]]:
         for pattern in patterns:
             matching = [path.relative_to(REPOSITORY).as_posix() for path in sorted(REPOSITORY.glob(pattern))]
             taken = named.union(*found.values())
+            matching = [page for page in matching if not page.startswith(LEFT_OUT)]
             found[part] += [page for page in matching if page == pattern or page not in taken]
     return found
 

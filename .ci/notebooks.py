@@ -28,7 +28,7 @@ from mzu.files import written_whole
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCES = sorted((REPOSITORY / "notebooks").glob("[0-9]*.py"))
 HOST, COLAB, BRANCH = "https://github.com/", "https://colab.research.google.com/github", "main"
-EXTRAS = "control,video,bench"  # what the notebooks use beyond the core
+EXTRAS = "atari,bench,control,data,video"  # what the notebooks use beyond the core
 BADGE = "pictures/run_in_the_browser.svg"
 INSTALL = "install"  # the id of the first cell
 CODE = """\

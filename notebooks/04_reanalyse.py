@@ -865,8 +865,8 @@ print("coin, last  :", runs["coin"][:, -1])
 
 # %% [markdown]
 # With 32 places 25.6 of them should hold stored games. The controller fills 26 right away,
-# and what this is off by is made up for later. The coin *begins* near 0.8, too, because every place
-# has just drawn its first game. Then the long fresh games stay where they are while the short
+# and what this is off by is made up for later. The coin, too, *begins* around 0.8, since every place
+# has just drawn its first game; with 32 places chance moves that by up to 0.15. Then the long fresh games stay where they are while the short
 # stored ones end, and the share sinks towards the 0.44 that we have computed.
 
 # %% jupyter={"source_hidden": true} tags=["hide-input"]
@@ -1236,7 +1236,7 @@ check.solution("04.3")
 #
 # Repeat section 5 with a network that begins with a preference for the left, and without root noise.
 # What happens with 16 simulations, and what with 32? Why? (With noise the outcome of 16 is a matter
-# of luck: try some seeds.) The check runs yours three times: let one `search` of all stored cells,
+# of luck: try some seeds.) The check runs yours five times: let one `search` of all stored cells,
 # `np.float32(stored_cells)[:, None]`, be a round, and it takes seconds; one search after the other
 # takes minutes.
 

@@ -250,7 +250,9 @@ if not FAST:
     )
     for temperature, values in spread.items():  # ten times the draws, about a third of the spread
         ratio = values[COUNTS.index(100)] / values[COUNTS.index(1000)]
-        assert 0.8 * math.sqrt(10) < ratio < 1.3 * math.sqrt(10), temperature
+        assert 0.8 * math.sqrt(10) < ratio < 1.3 * math.sqrt(10), (
+            f"temperature {temperature}: ten times the draws leave 1 / {ratio:.1f} of the spread"
+        )
     assert errors[TEMPERATURES.index(3)] < 0.8 * errors[TEMPERATURES.index(1)], (
         "a temperature of 3 should make the error smaller by a fifth at least"
     )

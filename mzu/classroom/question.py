@@ -222,7 +222,9 @@ def _first_difference(got, wanted, tolerance: float, place: str) -> tuple[str, o
 
 def shown(value) -> str:
     """A value as a short text."""
-    if isinstance(value, np.ndarray):
+    if inspect.isfunction(value):
+        text = value.__name__  # its repr has an address in memory
+    elif isinstance(value, np.ndarray):
         text = np.array2string(value, precision=5, suppress_small=True, separator=", ", threshold=40)
     else:
         text = f"{value:.6g}" if isinstance(value, float | np.floating) else repr(_short_numbers(value))

@@ -13,6 +13,7 @@ import os
 
 import numpy as np
 
+from mzu.environments.control_pictures import Painter, state_of
 from mzu.environments.environment import Environment, has_screen
 from mzu.environments.spaces import Spaces
 from mzu.extras import require
@@ -75,10 +76,12 @@ class ControlEnvironment(Environment):
         self.frames_per_second = 1 / self.world.control_timestep()
         limit = getattr(self.world, "_step_limit", math.inf)  # it has no public name
         self.time_limit = None if math.isinf(limit) else math.ceil(limit)
+        self._painter = None
 
     def _reset(self, seed):
         if seed is not None:
             self.world.task.random.seed(seed)
+        self._put_painter_away()  # some tasks move targets by changing the model
         return self._observation(self.world.reset())
 
     def _step(self, action):
@@ -88,11 +91,9 @@ class ControlEnvironment(Environment):
         return self._observation(timestep), timestep.reward, terminated, timestep.last() and not terminated
 
     def render(self):
-        if os.environ.get("MUJOCO_GL") == "disable":
-            raise ValueError(
-                f"{self.id} cannot draw with MUJOCO_GL=disable; set MUJOCO_GL=egl or osmesa before Python starts"
-            )
-        return self.world.physics.render(240, 320, camera_id=0)
+        if self._painter is None:
+            self._painter = Painter(self.id, self.world.physics.model.ptr)
+        return self._painter.draw(state_of(self.world.physics))
 
     def observe(self) -> np.ndarray:
         """What the state of the moment shows, also one that was not reached by steps (states.py)."""
@@ -100,7 +101,13 @@ class ControlEnvironment(Environment):
 
     def close(self):
         super().close()
+        self._put_painter_away()
         self.world.close()
+
+    def _put_painter_away(self):
+        if self._painter is not None:
+            self._painter.close()
+            self._painter = None
 
     def _observation(self, timestep) -> np.ndarray:
         return flatten_observation(timestep.observation, self.sizes)[0]

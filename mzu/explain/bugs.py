@@ -145,6 +145,13 @@ BUGS = {
         "replay keeps",
         lambda system: played(system, replay=mistakes.empty_replay(mistakes.EmptiesItself, system)),
     ),
+    "priority_of_first_play": Bug(
+        "The new priority of a position is the difference that was taken when its game was played, from values that "
+        "were searched then; the value target of now has no part in it.",
+        "What was learned long ago is drawn as often as at first, and what surprises now no more than anything else.",
+        "priority of now",
+        partial(mistakes.changed, mistakes.PriorityOfFirstPlay),
+    ),
     "priorities_misplaced": Bug(
         "New priorities are written back in another order than that of their positions.",
         "Positions are drawn for the errors of others, and the importance weights correct for nothing.",

@@ -38,6 +38,7 @@ CHECKS = {
     "value range": target_checks.possible_returns,
     "rows apart": target_checks.rows_apart,
     "weights count": target_checks.weights_count,
+    "priority of now": target_checks.priority_of_now,
     "priorities return": target_checks.priorities_return,
     "replay keeps": target_checks.replay_keeps,
 }

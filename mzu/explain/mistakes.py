@@ -213,6 +213,12 @@ class EmptiesItself(Replay):
         return batch
 
 
+class PriorityOfFirstPlay(System):
+    def priorities(self, batch, targets):
+        # What the game came with: its difference to the values that were searched then. The exponent is 1.
+        return np.array([self.replay.priority(position)["to_the_alpha"] for position in batch.positions])
+
+
 class PrioritiesMisplaced(System):
     def update(self, positions, priorities):
         super().update(np.sort(positions), priorities)  # in order, because that is faster

@@ -408,7 +408,8 @@ function showSimulations(count) {
   put("leaf", ...(simulation ? leafParts(simulation.leaf) : [nothingYet()]));
   put("backup", simulation ? backupTable(simulation) : nothingYet());
   clearTimeout(state.timer);
-  state.timer = setTimeout(() => history.replaceState(null, "", simulationsHash()), 300);
+  const hasAddress = location.protocol !== "about:"; // a page inside of a notebook has none
+  if (hasAddress) state.timer = setTimeout(() => history.replaceState(null, "", simulationsHash()), 300);
   showNeighbours();
   reachByKeyboard();
 }

@@ -1,8 +1,8 @@
 """`System`: everything that takes part in making a target, so that it can be watched.
 
 A run has a network, a target network, a replay and episodes; a world of `toy.py` has tables and a handful of states.
-Both are a `System`: `search`, `targets`, `losses` and `update` call the functions that a training run calls. The bugs
-of `mistakes.py` replace one of them.
+Both are a `System`: `search`, `targets`, `losses`, `priorities` and `update` call the functions that a training run
+calls. The bugs of `mistakes.py` replace one of them.
 """
 
 import dataclasses
@@ -21,7 +21,8 @@ from mzu.learning.losses import Predictions, StepLosses, step_losses, unroll
 from mzu.learning.targets import Targets, make_targets
 from mzu.networks.model import Model
 from mzu.networks.network import Network
-from mzu.networks.scalars import transform
+from mzu.networks.scalars import scalar_from_logits, transform
+from mzu.replay.priorities import position_priority
 from mzu.replay.replay import Batch, Replay
 from mzu.replay.segment import stretch_at
 from mzu.search.search import SearchResult
@@ -87,6 +88,15 @@ class System:
     def weighted(self, loss: np.ndarray, batch: Batch) -> np.ndarray:
         """The losses [B] as they enter the mean that is minimised."""
         return batch.weights * loss
+
+    def priorities(self, batch: Batch, targets: Targets) -> np.ndarray:
+        """The new priorities [B] of a batch's positions."""
+        td_steps, network_values = self.config.learning.td_steps, None
+        if td_steps == 0:  # only then they are asked for
+            predictions, _ = self.losses(batch, targets)
+            logits = np.asarray(predictions.value)[:, 0]
+            network_values = np.asarray(scalar_from_logits(logits, self.config.network.bins_per_unit))
+        return position_priority(batch.search_value[:, 0], np.asarray(targets.values)[:, 0], network_values, td_steps)
 
     def update(self, positions: np.ndarray, priorities: np.ndarray) -> None:
         """Writes new priorities of a batch's positions back."""

@@ -72,6 +72,20 @@ def weights_count(system, found, explanation):
     return False, f"the loss is scaled by the importance weight {loss['weight']:.4g}"
 
 
+def priority_of_now(system, found, explanation):
+    """The new priority is the difference between the search value and what the targets of now compare it with."""
+    part = explanation.priority
+    if part is None:
+        return None
+    expected = abs(part["search_value"] - part["compared_with"])
+    if abs(part["now"] - expected) > TOLERANCE * max(1.0, expected):
+        return True, (
+            f"the new priority is {part['now']:.4g}, but |{part['search_value']:.4g} - {part['compared_with']:.4g}| is "
+            f"{expected:.4g}: it was made of an older value"
+        )
+    return False, f"the new priority is |{part['search_value']:.4g} - {part['compared_with']:.4g}|"
+
+
 def priorities_return(system, found, explanation):
     """A priority that is written back arrives at its position."""
     if found.handle is None or len(system.replay) < 2:

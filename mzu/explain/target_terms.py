@@ -15,7 +15,6 @@ from mzu.learning.losses import Predictions, StepLosses
 from mzu.learning.targets import Targets
 from mzu.networks.policy_heads import gaussian_parameters
 from mzu.networks.scalars import scalar_from_logits, target_distribution
-from mzu.replay.priorities import position_priority
 from mzu.replay.replay import Batch
 
 Z = "z = sum_i discount^i u_(t+k+i), i < n, + discount^n v(o_(t+k+n)) by the target network"
@@ -163,7 +162,7 @@ def priority_section(system: System, found: Found) -> dict | None:
         "search_value": search_value,
         "value_target": value_target,
         "compared_with": value_target if td_steps else network_value,
-        "now": position_priority(search_value, value_target, network_value, td_steps),
+        "now": float(system.priorities(batch, targets)[0]),
         **parts,
         "alpha": config.priority_exponent,
         "beta": config.importance_exponent,

@@ -48,7 +48,7 @@ BEHAVIOUR = "learning.behaviour_loss_scale=0.2"
 # The others judge what was learned, and random rewards and weights deserve that.
 ABOUT_THE_CODE = {
     "stored step", "repeatable", "twins", "root prior", "backups", "candidate actions", "value target",
-    "bootstrap across an end", "rows apart", "weights count", "priorities return", "replay keeps",
+    "bootstrap across an end", "rows apart", "weights count", "priority of now", "priorities return", "replay keeps",
 }  # fmt: skip
 
 

@@ -18,12 +18,12 @@ from mzu.training.run_folder import RunFolder
 
 # Where each bug lives, in the circle of data.
 LIVES = {
-    "rewards_misaligned": "data", "other_action_space": "data", "lossy_images": "replay", "backup_unreversed": "search",
-    "parent_state_asked": "search", "noise_unread": "search", "clock_seeded": "search",
+    "rewards_misaligned": "data", "other_action_space": "data", "lossy_images": "replay",
+    "backup_unreversed": "search", "parent_state_asked": "search", "noise_unread": "search", "clock_seeded": "search",
     "never_searches_again": "search", "one_piece_for_ever": "search", "new_action_recorded": "replay",
     "candidate_number_as_action": "replay", "weights_in_other_slots": "replay", "replay_empties_itself": "replay",
-    "priorities_misplaced": "replay", "bootstrap_offset": "targets", "done_mask_missing": "targets",
-    "discount_missing": "targets", "row_leak": "targets", "weights_ignored": "policy",
+    "priority_of_first_play": "replay", "priorities_misplaced": "replay", "bootstrap_offset": "targets",
+    "done_mask_missing": "targets", "discount_missing": "targets", "row_leak": "targets", "weights_ignored": "policy",
 }  # fmt: skip
 
 

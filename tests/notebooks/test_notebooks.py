@@ -243,11 +243,11 @@ def test_a_notebook_of_a_public_repository_opens_in_the_browser_and_installs_mzu
     assert (source.parent / notebooks.BADGE).is_file()
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
     assert first.id == notebooks.INSTALL and "skip-execution" in first.metadata.tags
-    assert "mzu[control,video,bench] @ git+https://github.com/someone/some-where" in first.source
+    assert "mzu[atari,bench,control,data,video] @ git+https://github.com/someone/some-where" in first.source
     missing = "import importlib.util\nimportlib.util.find_spec = lambda name: None\n"
     watched = "import subprocess\nsubprocess.run = lambda command, check: print(command[1:], check)\n"
     said = [run_python(before + watched + first.source) for before in ("", missing)]
-    wanted = ["-m", "pip", "install", "--quiet", f"mzu[control,video,bench] @ git+{URL}"]
+    wanted = ["-m", "pip", "install", "--quiet", f"mzu[atari,bench,control,data,video] @ git+{URL}"]
     assert [done.stdout for done in said] == ["", f"{wanted} True\n"], said[1].stderr
 
 

@@ -24,6 +24,13 @@ def test_every_page_is_in_the_navigation_once():
     assert sorted(PAGES) == sorted(names | {"tutorials/muzero_unplugged.py"}), "see NAVIGATION of .ci/build_site.py"
 
 
+def test_solutions_that_a_teacher_gives_out_are_on_no_page_of_the_site():
+    teachers = [
+        page for page in PAGES if page.startswith("tutorials/assignments/solutions/") or "exam_solutions" in page
+    ]
+    assert not teachers and "tutorials/teaching/01_planning_with_a_model.md" in PAGES
+
+
 def test_every_name_in_the_navigation_is_a_page():
     named = [page for patterns in build_site.NAVIGATION.values() for page in patterns if "*" not in page]
     assert not [page for page in [build_site.FRONT, *named, *build_site.TITLES] if not (REPOSITORY / page).is_file()]

@@ -71,6 +71,41 @@ def _value_iteration(next_state, reward, discount):
     return np.array(policies)
 
 
+def _transposed(next_state, reward, discount):
+    def evaluate(actions):
+        states = np.arange(len(reward))
+        comes_from = np.eye(len(reward))[next_state[states, actions]].T
+        return np.linalg.solve(np.eye(len(reward)) - discount * comes_from, reward[states, actions])
+
+    return _iterate(next_state, reward, discount, evaluate)
+
+
+def _evaluated(next_state, reward, discount, sweeps):
+    """Policy iteration whose evaluation stops after some sweeps."""
+    states = np.arange(len(reward))
+
+    def evaluate(actions):
+        value = np.zeros(len(reward))
+        for _ in range(sweeps):
+            value = reward[states, actions] + discount * value[next_state[states, actions]]
+        return value
+
+    return _iterate(next_state, reward, discount, evaluate)
+
+
+def _greedy_undiscounted(next_state, reward, discount):
+    """Policies that are valued rightly and made greedy for reward + value of the next state."""
+    states, policies = np.arange(len(reward)), [np.zeros(len(reward), int)]
+    for _ in range(20):
+        transition = np.eye(len(reward))[next_state[states, policies[-1]]]
+        value = np.linalg.solve(np.eye(len(reward)) - discount * transition, reward[states, policies[-1]])
+        actions = (reward + value[next_state]).argmax(axis=1)
+        if np.array_equal(actions, policies[-1]):
+            break
+        policies.append(actions)
+    return np.array(policies)
+
+
 def _another_form(answer, next_state, reward, discount):
     """Whether the answer is about other states than the world's, or not about actions."""
     if np.ndim(answer) == 3:
@@ -164,6 +199,16 @@ def _other_choices(prior, simulations, noise=0.0, logits=np.log):
     return result.history.candidates[0, :, 0]
 
 
+def _choices_at(prior, simulations, state=FORK, discount=0.9, up=lambda prior: prior):
+    """The same from another state, with another discount, or with another prior of `up`."""
+    policy = PRIOR.copy()
+    policy[FORK] = up(prior), 1 - up(prior)
+    model = TabularModel(NEXT_STATE, REWARD, np.log(policy), VALUE)
+    config = SearchConfig(num_simulations=simulations, discount=discount, dirichlet_fraction=0.0)
+    result = search(model, np.array([state]), config, np.random.default_rng(0), record=True)
+    return result.history.candidates[0, :, 0]
+
+
 def _ahead(prior, simulations, tie=False, choices=root_choices, **settings):
     """After which numbers of simulations `up` is ahead [simulations], from 1 on."""
     twice = 2 * np.cumsum(choices(prior, simulations, **settings) == 0)
@@ -250,6 +295,14 @@ EXERCISES = (
             ),
             "that is value iteration, which looks one step further in each round; here each policy's own value is "
             "computed to the end before the next one is made": _value_iteration,
+            "row s of P says where "
+            "s leads: P[s, next_state[s, action]] is 1; the other way round it says where one comes from": _transposed,
+            "greedy "
+            "compares reward + discount * value of the next state; here the discount is left out": _greedy_undiscounted,
+            "a few sweeps only "
+            "come near the policy's value; solve the linear equations, or sweep until nothing changes": lambda *world: (
+                _evaluated(*world, sweeps=10)
+            ),
         },
         hints=(
             "Section 2 has the value of a policy, section 5 the greedy policy. Alternate between them.",
@@ -279,6 +332,13 @@ EXERCISES = (
             "resting pays at every step, for ever: rest / (1 - discount), not rest": (
                 lambda rest, meal: _bisect(lambda g: meal * g**3 / (1 - g**4) > rest)
             ),
+            "the meal comes three steps after the first of each circle, so it counts discount**3": lambda rest, meal: (
+                _bisect(lambda g: meal / (1 - g**4) > rest / (1 - g))
+            ),
+            "a circle takes four steps, in which one would have rested four times": lambda rest, meal: _bisect(
+                lambda g: meal * g**3 > rest * (1 + g + g**2)
+            ),
+            "one meal is compared with one rest; both go on for ever": lambda rest, meal: (rest / meal) ** (1 / 3),
         },
         hints=(
             "Write down what resting for ever is worth, and what walking in the circle for ever is worth, both as "
@@ -312,6 +372,20 @@ EXERCISES = (
             ),
             "the first try is not yet the lead: up has to catch up with all visits that down has had": (
                 lambda prior, simulations: int(np.argmax(root_choices(prior, simulations) == 0)) + 1
+            ),
+            "the prior belongs to up, action 0; down has the rest": lambda prior, simulations: _for_good(
+                _ahead(prior, simulations, choices=_choices_at, up=lambda prior: 1 - prior)
+            ),
+            "the prior is the one that is handed in, not the 0.3 of the notebook's policy": lambda prior, simulations: (
+                _for_good(_ahead(prior, simulations, choices=_choices_at, up=lambda prior: 0.3))
+            ),
+            "the settings "
+            "of section 8 have a discount of 0.9; SearchConfig's own is another one": lambda prior, simulations: (
+                _for_good(_ahead(prior, simulations, choices=_choices_at, discount=SearchConfig().discount))
+            ),
+            "up must "
+            "have more visits than down; it need not be chosen every time from there on": lambda prior, simulations: (
+                int(np.flatnonzero(root_choices(prior, simulations) == 1)[-1]) + 2
             ),
         },
         hints=(
@@ -348,6 +422,15 @@ EXERCISES = (
             ),
             "all of it is about the discount that is handed in; the notebook's DISCOUNT has no part": (
                 lambda rest, discount: critical_meal(rest, 0.9)
+            ),
+            "while one walks four steps, one would have rested four times": lambda rest, discount: (
+                rest * (1 + discount + discount**2) / discount**3
+            ),
+            "the meal comes three steps after the first, not two: discount**3": lambda rest, discount: (
+                rest / (1 - discount) * (1 - discount**4) / discount**2
+            ),
+            "x counts discount**3 of what it pays: solve for x, divide by it": lambda rest, discount: (
+                rest / (1 - discount) * (1 - discount**4) * discount**3
             ),
         },
         hints=(
@@ -387,6 +470,23 @@ EXERCISES = (
             "the new node has its value already; the list holds the nodes above it, as many as there are rewards": (
                 lambda rewards, leaf_value, discount: [*received(rewards, leaf_value, discount), leaf_value]
             ),
+            "an edge's reward is paid at once; "
+            "only what comes after it is discounted: r + discount * value": lambda rewards, leaf_value, discount: (
+                _from_each_node(
+                    rewards,
+                    lambda k, later: discount ** (later - k + 1),
+                    lambda k: discount ** (len(rewards) - k) * leaf_value,
+                )
+            ),
+            "what comes behind a node's own "
+            "edge are all later rewards and then the leaf, not the leaf alone": lambda rewards, leaf_value, discount: [
+                reward + discount * leaf_value for reward in rewards
+            ],
+            "the nodes above the "
+            "new one are asked for, the root among them; the new node is not": lambda rewards, leaf_value, discount: [
+                *received(rewards, leaf_value, discount)[1:],
+                leaf_value,
+            ],
         },
         hints=(
             "Work out [2, -1] with a leaf of 9 on paper: the node above the leaf first.",

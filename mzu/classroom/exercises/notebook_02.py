@@ -220,6 +220,20 @@ EXERCISES = (
             "the norm subtracts the mean, too": lambda observation, kernel, bias: _distance(
                 *(_relu(x / x.std()) for x in (observation @ kernel + bias, 2 * observation @ kernel + bias))
             ),
+            "the Euclidean distance: the root of the sum of squares": lambda observation, kernel, bias: float(
+                np.abs(
+                    _relu(_normalised(observation @ kernel + bias))
+                    - _relu(_normalised(2 * observation @ kernel + bias))
+                ).sum()
+            ),
+            "the norm divides by the standard deviation, not by the variance": lambda observation, kernel, bias: (
+                _distance(
+                    *(
+                        _relu((x - x.mean()) / x.var())
+                        for x in (observation @ kernel + bias, 2 * observation @ kernel + bias)
+                    )
+                )
+            ),
         },
         hints=(
             "Write a function that makes the hidden state of one observation, and call it twice.",
@@ -248,6 +262,12 @@ EXERCISES = (
             "there are U imagined steps, 1 to U": (
                 lambda unroll_steps, scale: 1 + sum(scale**k for k in range(1, unroll_steps)) / unroll_steps
             ),
+            "every one of the U steps has the weight 1 / U": lambda unroll_steps, scale: (
+                1 + sum(scale**k / k for k in range(1, unroll_steps + 1))
+            ),
+            "s^0 lies k applications of g before step k, not k - 1": lambda unroll_steps, scale: (
+                1 + sum(scale ** (k - 1) for k in range(1, unroll_steps + 1)) / unroll_steps
+            ),
         },
         hints=(
             "How many times is the gradient of step k scaled on its way to s^0?",
@@ -273,6 +293,10 @@ EXERCISES = (
             ),
             "a scale of 1 passes everything on anyway; test at a smaller one": (
                 lambda scale_gradient: scale_gradient(3.0, 1.0) == (3.0, 1.0)
+            ),
+            "the right "
+            "function has to pass: it leaves the number as it is, and its slope is `scale`": lambda scale_gradient: (
+                False
             ),
         },
         hints=(

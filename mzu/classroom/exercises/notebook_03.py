@@ -148,6 +148,14 @@ def _untried_count(q, visits, priors, bounds):
     return _best_of_rows(terms, visits, priors, _row_totals(visits))
 
 
+def _without_own(q, visits, priors, bounds):
+    low, width = bounds[:, :1], bounds[:, 1:] - bounds[:, :1]
+    terms = np.where(width > 0, (q - low) / np.where(width > 0, width, 1.0), q)
+    total = visits.sum(axis=1, keepdims=True)
+    factor = np.sqrt(total) * (np.log((total + BASE + 1) / BASE) + INIT)
+    return (np.where(visits > 0, terms, 0.0) + priors * factor / (1 + visits)).argmax(axis=1)
+
+
 def _batch_total(q, visits, priors, bounds):
     terms = np.where(visits > 0, (q - bounds[:, :1]) / np.maximum(bounds[:, 1:] - bounds[:, :1], 1e-9), 0.0)
     has_range = bounds[:, 1:] > bounds[:, :1]
@@ -198,6 +206,22 @@ def first_simulation(priors, rewards, value):
     return action, float(value + rewards[action]) / 2
 
 
+def _known_before(values, priors, simulations, divided_by_visits=False):
+    """The value term of an action that was never taken is its value; or the prior is divided by the visits."""
+    visits, actions = np.zeros(len(priors), int), []
+    for simulation in range(simulations):
+        seen, terms = values[visits > 0], values
+        if len(seen) and np.ptp(seen) > 0:
+            terms = (values - seen.min()) / np.ptp(seen)
+        if divided_by_visits:
+            scores = np.where(visits > 0, terms, 0.0) + priors * exploration(1 + simulation) / np.maximum(visits, 1e-9)
+        else:
+            scores = terms + priors * exploration(1 + simulation) / (1 + visits)
+        actions.append(int(scores.argmax()))
+        visits[actions[-1]] += 1
+    return actions
+
+
 EXERCISES = (
     exercise(
         "03.1",
@@ -226,6 +250,8 @@ EXERCISES = (
                     first=0,
                 )
             ),
+            "an action never taken has the value term 0: nobody knows its value yet": _known_before,
+            "the prior term is divided by 1 + visits": lambda *given: _known_before(*given, divided_by_visits=True),
         },
         hints=(
             "Start from one_node of section 1, and keep the values of the actions that were visited.",
@@ -255,6 +281,21 @@ EXERCISES = (
                     np.append(q[visits > 0], value), q, visits, priors, total=visits.sum()
                 )
             ),
+            "the prior term is p C(N) "
+            "/ (1 + n); C(N) of section 1 has a logarithm and 1.25 beside the root": lambda value, q, visits, priors: (
+                sibling_scores(value, q, visits, priors)
+                + priors * (math.sqrt(1 + visits.sum()) - exploration(1 + visits.sum())) / (1 + visits)
+            ),
+            "q "
+            "is measured from the least of the range, not from the node's own value": lambda value, q, visits, priors: (
+                np.where(
+                    visits > 0,
+                    sibling_scores(value, q, visits, priors)
+                    - (value - np.append(q[visits > 0], value).min())
+                    / max(np.ptp(np.append(q[visits > 0], value)), 1e-8),
+                    sibling_scores(value, q, visits, priors),
+                )
+            ),
         },
         hints=(
             "Collect the numbers of the range: q of the visited actions, and the node's value.",
@@ -274,6 +315,7 @@ EXERCISES = (
             "a row without a range keeps its values as they are": _nothing_without_range,
             "a candidate never taken has the value term 0, whatever stands in its q": _untried_count,
             "N is that of each row: add up the visits along the candidates, not over the batch": _batch_total,
+            "N of a row is 1 + its visits: the node's own evaluation counts": _without_own,
         },
         hints=(
             "Everything is [B, K] or [B, 1]: bounds[:, :1] and visits.sum(axis=1, keepdims=True) fit beside q.",
@@ -298,6 +340,9 @@ EXERCISES = (
                 lambda simulations, others: (
                     ((simulations + 1) / exploration(simulations + 1) + 1) / (simulations + 1 + others)
                 )
+            ),
+            "p is the prior of one of the others, not of all together": lambda simulations, others: (
+                others * smallest_prior(simulations, others)
             ),
         },
         hints=(
@@ -324,6 +369,10 @@ EXERCISES = (
             ),
             "nothing is known of the rewards before the first simulation; only the prior speaks": (
                 lambda priors, rewards, value: (int(rewards.argmax()), (value + rewards.max()) / 2)
+            ),
+            "the root's value is a mean of two numbers, not their sum": lambda priors, rewards, value: (
+                int(priors.argmax()),
+                float(value + rewards[priors.argmax()]),
             ),
         },
         hints=(

@@ -89,6 +89,11 @@ def _without_end(value):
     return np.where(np.arange(CELLS) == LAST, 0.0, value)
 
 
+def _first_reward_only(policy, value, n):
+    rest = mean_z(policy, value, n) - mean_z(policy, 0 * value, n)
+    return mean_z(policy, 0 * value, 1) + rest
+
+
 def _nearly_the_mean(answer, policy, value, n):
     off = float(np.abs(answer - mean_z(policy, value, n)).max())
     return (
@@ -155,6 +160,27 @@ def _never_behind_an_end(rewards, actions, best_actions, values, discount, termi
 def _without_those(rewards, actions, best_actions, values, discount, terminated):
     kept = [reward if done == best else 0.0 for reward, done, best in zip(rewards, actions, best_actions, strict=True)]
     return cut_return(kept, actions, actions, values, discount, terminated)
+
+
+def _count_of_matches(rewards, actions, best_actions, values, discount, terminated):
+    matches = int(np.sum(np.asarray(actions) == np.asarray(best_actions)))
+    whole = matches == len(rewards)
+    return cut_return(
+        rewards[:matches], [0] * matches, [0] * matches, values[: matches + 1], discount, terminated and whole
+    )
+
+
+def _where_it_agrees(rewards, actions, best_actions, values, discount, terminated):
+    return cut_return(rewards, np.equal(actions, best_actions), [False] * len(actions), values, discount, terminated)
+
+
+def _last_step_looked_at(rewards, actions, best_actions, values, discount, terminated):
+    total, factor = 0.0, 1.0
+    for t, reward in enumerate(rewards):
+        if actions[t] != best_actions[t]:
+            break
+        total, factor = total + factor * reward, factor * discount
+    return total + factor * values[t]
 
 
 def _argmax(rewards, actions, best_actions, values, discount, terminated):
@@ -327,6 +353,8 @@ EXERCISES = (
             "the player takes every action as often as its policy says, not the likeliest one always": (
                 lambda policy, value, n: mean_z(np.eye(3)[policy.argmax(axis=1)], value, n)
             ),
+            "n rewards, one in each sweep": lambda policy, value, n: mean_z(policy, _without_end(value), n - 1),
+            "every one of the n steps is paid, not the first alone": _first_reward_only,
         },
         hints=(
             "One reward and then the table: (policy * (REWARD + DISCOUNT * following[NEXT])).sum(axis=1).",
@@ -365,6 +393,10 @@ EXERCISES = (
             ),
             "behind the first wrong action nothing counts, whichever actions come later": _without_those,
             "np.argmax gives 0 where no action is wrong; then the sum goes to the end": _argmax,
+            "the first action that is not the best one ends the sum, however many agree behind it": _count_of_matches,
+            "the sum goes on while the action is the best one, and stops where it is not": _where_it_agrees,
+            "where no action is wrong the sum holds "
+            "all rewards, and the bootstrap is from the last observation, if that is no end": _last_step_looked_at,
         },
         hints=(
             "Walk through the steps with a running factor, as n_step_return of section 2 does.",
@@ -378,7 +410,7 @@ EXERCISES = (
         "Stuck",
         policy_in_cell_2,
         uses=(reanalysed,),
-        examples=((16,), (24,), (32,)),
+        examples=((12,), (16,), (24,), (32,), (48,)),
         tolerance=0.02,
         finding=_not_settled,
         mistakes={
@@ -392,6 +424,14 @@ EXERCISES = (
             ),
             "the values begin as toy.EARLY_VALUES, high on the left; with the best ones the search is not misled": (
                 lambda simulations: reanalysed(simulations, -0.6, value=BEST)[2]
+            ),
+            "it goes right from the start; "
+            "the logits begin as -0.6 * STEP, a preference for the left, and cell 2 is asked for": lambda simulations: (
+                reanalysed(simulations, 0.6)[2]
+            ),
+            "the "
+            "search makes as many simulations as the argument says: num_simulations=simulations": lambda simulations: (
+                reanalysed(16, -0.6)[2]
             ),
         },
         hints=(
@@ -419,6 +459,10 @@ EXERCISES = (
             ),
             "the two probabilities have to add up to 1: share / length against (1 - share) / length": (
                 lambda share, stored_length, fresh_length: min(share * fresh_length / stored_length, 1.0)
+            ),
+            "share / length against (1 - share) / length "
+            "are odds; a probability is one of them divided by their sum": lambda share, stored_length, fresh_length: (
+                share * fresh_length / ((1 - share) * stored_length)
             ),
         },
         hints=(
@@ -452,12 +496,14 @@ EXERCISES = (
             "both raise `stale target`; whether the search of now is an old one, `twins` and `root prior` say": (
                 lambda flags, copies: "never_searches_again" if _any(flags, "stale target") else "healthy"
             ),
-            "the copies: one piece that is in the replay many times is what the player has been searching": (
+            "the copies: one piece is in the replay many times, it is what the player has been searching; the others "
+            "are stale": (
                 lambda flags, copies: "never_searches_again" if _any(flags, "twins", "root prior") else "healthy"
             ),
             "copies alone are no illness, a healthy replay holds pieces more than once, too; the others are stale": (
                 lambda flags, copies: "one_piece_for_ever" if max(copies) > 1 else diagnosis(flags, copies)
             ),
+            "flags has a list of names for each position: look into each of them": lambda flags, copies: "healthy",
         },
         hints=(
             'Print the flags of some positions of bugs.planted("never_searches_again") and of the other.',

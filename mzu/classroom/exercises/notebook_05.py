@@ -212,6 +212,10 @@ EXERCISES = (
             "this is how many are missed; the candidates are the others": (
                 lambda beta, count: float(((1 - beta) ** count).sum())
             ),
+            "count * beta is the expected number "
+            "of draws of an action; it is a candidate with probability 1 - (1 - beta)^count": lambda beta, count: float(
+                np.minimum(count * beta, 1).sum()
+            ),
         },
         hints=(
             "Expectations may be added up: what is the chance that action a is drawn at all?",
@@ -241,6 +245,9 @@ EXERCISES = (
             ),
             "the moments of D dimensions are multiplied, not added": (
                 lambda count, temperature, dimensions: effective_draws(count, temperature, 1) / dimensions
+            ),
+            "the larger the moment, the fewer draws are left: divide by it": lambda count, temperature, dimensions: (
+                count**2 / effective_draws(count, temperature, dimensions) if temperature > 0.5 else 0.0
             ),
         },
         hints=(

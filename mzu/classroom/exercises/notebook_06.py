@@ -77,6 +77,13 @@ def _visits(score, priors, simulations):
     return visits.tolist()
 
 
+def _count_of_visits(answer, priors, simulations):
+    total = float(np.sum(answer))
+    if abs(total - simulations) < 1e-9:
+        return ""
+    return f"{total:g} visits in all, for {simulations} simulations of which each makes one"
+
+
 def _with_injected(prior, sampled=20):
     return np.append(np.full(sampled, (1 - prior) / sampled), prior)
 
@@ -144,6 +151,19 @@ def _others_only(actions, prior, stored, injected_prior):
     found *= (1 - injected_prior) / found.sum()
     found[place] = injected_prior
     return actions, found, place
+
+
+def _in_front(actions, prior, stored, injected_prior):
+    actions, prior, place = inject_discrete(actions, prior, stored, injected_prior)
+    if place < len(actions) - 1 or actions[-1] != stored:
+        return actions, prior, place
+    return np.roll(actions, 1), np.roll(prior, 1), 0
+
+
+def _only_if_new(actions, prior, stored, injected_prior):
+    if stored in actions:
+        return actions, prior / prior.sum(), actions.tolist().index(stored)
+    return inject_discrete(actions, prior, stored, injected_prior)
 
 
 def _as_vectors(actions, prior, stored, injected_prior):
@@ -248,6 +268,7 @@ EXERCISES = (
         "What the prior alone does",
         visits_by_prior,
         examples=((_with_injected(0.25), 50), (_with_injected(0.9), 50), (np.array([0.5, 0.3, 0.2]), 7)),
+        finding=_count_of_visits,
         mistakes={
             "visits are whole: a candidate with a small prior waits until its turn comes, and may wait in vain": (
                 lambda priors, simulations: np.round(priors * simulations).astype(int).tolist()
@@ -267,6 +288,9 @@ EXERCISES = (
             "of equals the first has its turn: visits of candidates that differ in nothing are not shared evenly": (
                 lambda priors, simulations: (priors * simulations).tolist()
             ),
+            "visits are counted, they are no shares yet": lambda priors, simulations: [
+                n / simulations for n in visits_by_prior(priors, simulations)
+            ],
         },
         hints=(
             "A loop over the simulations: the largest priors / (1 + visits) gets the next one.",
@@ -303,6 +327,13 @@ EXERCISES = (
                     *inject_discrete(*given)
                 )
             ),
+            "place is the candidate's number in the list, not the action": lambda *given: (
+                *inject_discrete(*given)[:2],
+                given[2],
+            ),
+            "a new candidate stands behind the sampled ones, where the library has its free place": _in_front,
+            "the stored action "
+            "is injected wherever it was sampled, too: its prior grows and that of the others shrinks": _only_if_new,
         },
         hints=(
             "inject of section 3 does the same for vectors. What has to change for numbers?",
@@ -349,6 +380,14 @@ EXERCISES = (
                 closing_in(*given)[0],
                 closing_in(*given)[1] ** 2,
             ),
+            "that is one round; the position is searched again "
+            "`rounds` times, each time from the last mean and scale": lambda own, mean, scale, rounds, injected_prior: (
+                closing_in(own, mean, scale, 1, injected_prior)
+            ),
+            "the shares the other way round: injected_prior lies "
+            "on the own action, the rest on the policy's samples": lambda own, mean, scale, rounds, injected_prior: (
+                closing_in(own, mean, scale, rounds, 1 - injected_prior)
+            ),
         },
         hints=(
             "The new mean is a weighted mean of two numbers.",
@@ -389,6 +428,14 @@ EXERCISES = (
                 lambda actions, prior, stored, injected_prior: (
                     1 - prior[actions.tolist().index(stored)] * (1 - injected_prior)
                 )
+            ),
+            "all sampled priors were scaled to 1 - injected_prior before, "
+            "so that is the part of the lost share that is missing": lambda actions, prior, stored, injected_prior: (
+                float(1 - prior[actions == stored].sum())
+            ),
+            "where the action "
+            "was sampled, too, injected_prior stands in its place": lambda actions, prior, stored, injected_prior: (
+                float((1 - injected_prior) * prior.sum() + injected_prior * (stored not in actions))
             ),
         },
         hints=(

@@ -140,6 +140,17 @@ def steps_to_see(discount, n, period, share):
     return period * (math.ceil(rewards / n) - 1)
 
 
+def _leaf_only(sums, leaf, value):
+    sums[len(sums) // 2 + leaf] = value
+
+
+def _gone_to_zero(priorities, added, handles, new):
+    changed, capacity = priorities.copy(), len(priorities)
+    for handle, priority in zip(handles, new, strict=True):
+        changed[handle % capacity] = priority if handle >= added - capacity else 0.0
+    return changed
+
+
 EXERCISES = (
     exercise(
         "07.1",
@@ -153,6 +164,7 @@ EXERCISES = (
             "children again": _add_the_change,
             "all ancestors change, up to the root, not the parent alone": _parent_only,
             "the leaves are the second half of the array": _leaf_by_place,
+            "the ancestors hold sums: they have to be brought up to date as well": _leaf_only,
         },
         hints=(
             "Node i has the parent i // 2.",
@@ -198,6 +210,14 @@ EXERCISES = (
                     else 1 / (1 - discount)
                 )
             ),
+            "that is what the first position really brings; the observation does "
+            "not show the clock, so one value has to do for all positions": lambda limit, discount, taken_for_an_end: (
+                (1 - discount**limit) / (1 - discount) if taken_for_an_end else 1 / (1 - discount)
+            ),
+            "where the cut is not taken for an end, it is "
+            "bootstrapped from like every other step: 1 / (1 - discount)": lambda limit, discount, taken_for_an_end: (
+                value_with_a_limit(limit, discount, True)
+            ),
         },
         hints=(
             "The label of a position is 1 + discount * v, and 1 at the limit if that is taken for an end.",
@@ -222,6 +242,13 @@ EXERCISES = (
                 lambda step, applications: [0.5 ** abs(step - j) for j in range(1, applications + 1)]
             ),
             "the halving": lambda step, applications: [float(j <= step) for j in range(1, applications + 1)],
+            "the "
+            "factor counts from step k, whose loss it is, not from the last application": lambda step, applications: [
+                0.5 ** (applications - j) if j <= step else 0.0 for j in range(1, applications + 1)
+            ],
+            "earlier applications get their part, too, each half of the next one's": lambda step, applications: [
+                float(j == step) for j in range(1, applications + 1)
+            ],
         },
         hints=(
             "How many halvings lie between application j and the hidden state of step k?",
@@ -262,6 +289,7 @@ EXERCISES = (
                     else priorities.copy()
                 )
             ),
+            "a handle that is gone is left out; its slot holds another position, whose priority stays": _gone_to_zero,
         },
         hints=(
             "The ring holds the last C numbers: added - C up to added - 1.",

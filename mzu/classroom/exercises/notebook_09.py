@@ -65,13 +65,13 @@ def spans(terminal, padding):
     return _spans(terminal, padding, 1)
 
 
-def _spans(terminal, padding, stale, keeps_open=True, pads_all=True):
+def _spans(terminal, padding, stale, keeps_open=True, pads_all=True, keeps_empty=False):
     found, start, rows = [], padding, len(terminal) - stale
     for row in range(rows):
         if terminal[row]:
             found.append((start, row + 1))
             start = row + 1 + (padding if pads_all else 0)
-    if keeps_open and start < rows:
+    if keeps_open and (start < rows or keeps_empty):
         found.append((start, rows))
     return found
 
@@ -99,6 +99,10 @@ EXERCISES = (
                 one + 128 for one in _groups(value % 2**64)
             ],
             "a negative number is written as its 64 bits, ten bytes": lambda value: varint(abs(value)),
+            "seven bits hold 0 to 127; 128 takes two bytes": lambda value: [128] if value == 128 else varint(value),
+            "a negative number has 64 bits: value + 2**64": lambda value: varint(
+                value if value >= 0 else value + 2**63
+            ),
         },
         hints=(
             "value % 128 is the next group of seven bits, value // 128 what is left.",
@@ -123,6 +127,8 @@ EXERCISES = (
                 lambda stored: np.nan_to_num(stored)[1:]
             ),
             "leaving out every nan moves the rewards behind it": lambda stored: stored[~np.isnan(stored)],
+            "the reward that belongs to no action is the first one, not the last": lambda stored: stored[:-1],
+            "T + 1 rows hold T rewards; nothing has to be filled up": lambda stored: np.append(stored[1:], 0.0),
         },
         hints=(
             "T + 1 observations have T actions between them. Which of the T + 1 rewards belongs to none?",
@@ -147,6 +153,9 @@ EXERCISES = (
                 terminal, padding, 1, keeps_open=False
             ),
             "the row that is marked terminal is the episode's last one, and belongs to it": _ends_without_their_row,
+            "what has no row of its own is no episode": lambda terminal, padding: _spans(
+                terminal, padding, 1, keeps_empty=True
+            ),
         },
         hints=(
             "Keep the row where the present episode starts; at first that is `padding`.",

@@ -78,6 +78,16 @@ def _nearest(stored, right, shifts, summary):
     return min(shifts, key=distance)
 
 
+def _by_product(stored, right, largest):
+    steps = np.arange(len(stored))
+
+    def product(shift):
+        known = (steps - shift >= 0) & (steps - shift < len(right))
+        return (stored[known] * right[steps[known] - shift]).sum()
+
+    return max(range(-largest, largest + 1), key=product)
+
+
 def _round_the_end(stored, right, largest):
     return min(range(-largest, largest + 1), key=lambda shift: np.abs(stored - np.roll(right, shift)).mean())
 
@@ -85,6 +95,7 @@ def _round_the_end(stored, right, largest):
 RIGHT = np.array([5.0, 0.0, 3.0, 1.0, 4.0, 1.0, 2.0, 6.5])
 EARLY = np.append(RIGHT[2:], [0.0, 0.0]) + 0.1
 LATE = np.append([0.0], RIGHT[:-1])
+SELDOM = np.array([0.0, 0.0, 9.0, 0.0, 0.0, 0.0])
 LAST, LAST_LATE = np.array([1.0, 1.0, 1.0, 9.0]), np.array([0.0, 1.0, 1.0, 1.0])
 
 
@@ -103,6 +114,9 @@ EXERCISES = (
             ),
             "each column by itself; a sensor may be stuck while the others move": _run_of_rows,
             "the longest run, not the last one": lambda values: np.array([_last_run(column) for column in values.T]),
+            "consecutive: where a value changes, the count begins again at 1": lambda values: (
+                1 + (values[1:] == values[:-1]).sum(axis=0)
+            ),
         },
         hints=(
             "values[1:] == values[:-1] says where a value is that of the row before.",
@@ -126,6 +140,13 @@ EXERCISES = (
             "there are no more steps than the limit": (
                 lambda discount, limit, share: math.floor(math.log(share) / math.log(discount))
             ),
+            "the share is one of the truth, "
+            "1 / (1 - discount): the error in units of the reward is another number": lambda discount, limit, share: (
+                int((discount ** np.arange(1, limit + 1) / (1 - discount) > share).sum())
+            ),
+            "more than this share is wrong, not more than this share is right": lambda discount, limit, share: int(
+                (discount ** np.arange(1, limit + 1) > 1 - share).sum()
+            ),
         },
         hints=(
             "With k rewards left the data say (1 - g**k) / (1 - g), and the truth is 1 / (1 - g).",
@@ -144,6 +165,7 @@ EXERCISES = (
             (RIGHT, RIGHT, 3),
             (RIGHT + 0.5, RIGHT, 7),
             (LAST_LATE, LAST, 1),
+            (np.append([0.0], SELDOM[:-1]), SELDOM, 1),
         ),
         mistakes={
             "the sign: late rewards have a positive k": lambda stored, right, largest: (
@@ -156,6 +178,11 @@ EXERCISES = (
                 _nearest(stored, right, range(-largest, largest + 1), np.sum)
             ),
             "what leaves at one end does not come in at the other": _round_the_end,
+            "nearest by "
+            "the mean of the differences; their median does not see a few large ones": lambda stored, right, largest: (
+                _nearest(stored, right, range(-largest, largest + 1), np.median)
+            ),
+            "nearest by the differences; a large product says that large numbers meet": _by_product,
         },
         hints=(
             "For k = 1 compare stored[1:] with right[:-1], for k = -1 stored[:-1] with right[1:].",

@@ -110,6 +110,13 @@ EXERCISES = (
             "a block is two layers": lambda observation, actions, width, blocks, bins: (
                 parameters(observation, actions, width, blocks, bins) - 2 * blocks * (width + 1) * width
             ),
+            "one norm more than layers of "
+            "blocks: 2 * blocks + 1, the last one behind the tower": lambda observation, actions, width, blocks, bins: (
+                parameters(observation, actions, width, blocks, bins) - 4 * width
+            ),
+            "the policy has two numbers per action, mean and scale": lambda observation, actions, width, blocks, bins: (
+                parameters(observation, actions, width, blocks, bins) - (width + 1) * actions
+            ),
         },
         hints=(
             "A layer from i to o has (i + 1) * o numbers.",
@@ -136,6 +143,10 @@ EXERCISES = (
             ),
             "the mean comes first": lambda scores, threshold: zeros_needed(scores, threshold)[::-1],
             "below the threshold, not at it": lambda scores, threshold: zeros_needed(scores, threshold + 1e-9),
+            "the mean divides by the number of games": lambda scores, threshold: (
+                zeros_needed(scores, threshold / len(scores))[0],
+                zeros_needed(scores, threshold)[1],
+            ),
         },
         hints=(
             "Sort by score, the best first; replace one more at a time and look.",
@@ -170,6 +181,15 @@ EXERCISES = (
                 lambda h, g, f, unroll, simulations, learned, searched: work(
                     h, g, 0, unroll, simulations, learned, searched
                 )
+            ),
+            "the pass itself is one of the three: "
+            "twice that for the gradients comes on top": lambda h, g, f, unroll, simulations, learned, searched: (
+                2 * work(h, g, f, unroll, simulations, learned, searched)[0] // 3,
+                work(h, g, f, unroll, simulations, learned, searched)[1],
+            ),
+            "the prediction "
+            "of the first position is left out in both": lambda h, g, f, unroll, simulations, learned, searched: work(
+                h + f, g, f, unroll, simulations, learned, searched
             ),
         },
         hints=(
