@@ -142,20 +142,20 @@ PRESETS = {
         "acting.games=96", "acting.positions_per_step=96",
     ),
     "swingup_offline": _offline(
-        "DM Control's cartpole swing-up, every action held for four steps, from 60 embedded episodes",
+        "DM Control's cartpole swing-up, every action held for four steps, from 180 embedded episodes",
         "environment=dm_control:cartpole-swingup?repeat=4", "data=embedded:held_swingup", *STEADY, *STEADY_SAMPLED,
-        "search.num_simulations=50", "search.discount=0.97", "replay.capacity=600", "learning.training_steps=3000",
-        "evaluation.episodes=50",
+        "search.num_simulations=50", "replay.capacity=1000", "learning.training_steps=3000",
+        "learning.target_network_period=50", "evaluation.episodes=50",
     ),
     "catch_offline": _offline(
         "Catch from 400 embedded episodes, by its pictures",
         *CATCH, "data=embedded:catch", "replay.capacity=400",
     ),
     "cheetah_offline": _offline(
-        "DM Control's cheetah run from 100 episodes of `mzu collect --recipe cheetah --out FILE.npz`: --data FILE.npz",
-        "environment=dm_control:cheetah-run", *CONTINUOUS, "data=embedded:cheetah", "replay.capacity=2000",
-        "learning.training_steps=3000", "evaluation.period=1000",
-        "evaluation.episodes=50",  # each has 1,000 steps
+        "DM Control's cheetah run, every action held for four steps, from 60 embedded episodes",
+        "environment=dm_control:cheetah-run?repeat=4", "data=embedded:held_cheetah", *STEADY, *STEADY_SAMPLED,
+        "network.width=128", "search.num_simulations=50", "search.discount=0.97", "replay.capacity=600",
+        "learning.training_steps=3000", "evaluation.episodes=50",
     ),
     "cartpole": _online(
         475, "CartPole, playing and reanalysing",

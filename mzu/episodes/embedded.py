@@ -67,12 +67,12 @@ RECIPES = {
     ),
     "held_swingup": Recipe(
         environment="dm_control:cartpole-swingup?repeat=4",
-        episodes=60,
-        seed=1,
+        episodes=180,
+        seed=2,
         spaces=Spaces((5,), 1, continuous=True),
-        steps=15000,
-        mean_return=340.747,
-        best_return=597.126,
+        steps=45000,
+        mean_return=367.577,
+        best_return=708.917,
     ),
     "catch": Recipe(
         environment="catch",
@@ -92,6 +92,15 @@ RECIPES = {
         mean_return=231.706,
         best_return=493.042,
         is_embedded=False,
+    ),
+    "held_cheetah": Recipe(
+        environment="dm_control:cheetah-run?repeat=4",
+        episodes=60,
+        seed=0,
+        spaces=Spaces((17,), 6, continuous=True),
+        steps=15000,
+        mean_return=144.989,
+        best_return=306.44,
     ),
     "point_mass": Recipe(
         environment="dm_control:point_mass-easy",

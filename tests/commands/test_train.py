@@ -198,7 +198,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_a_checkpoint_and_keeps_t
         (["--set", "serch.discount=1"], "'serch' is not a setting; did you mean 'search'?"),
         (["--env", "CartPol-v1"], "There is no environment 'CartPol-v1'; did you mean 'CartPole-v1'?"),
         (["--data", "nothing.npz"], "nothing.npz does not exist"),
-        (["cheetah_offline"], "`mzu collect --recipe cheetah --out cheetah.npz`"),
+        (["--data", "embedded:cheetah"], "`mzu collect --recipe cheetah --out cheetah.npz`"),
         (["paper_control"], "neither an environment nor data"),
         (["--env", "identity", "--data", "embedded:catch"], "is this the dataset of another environment?"),
         (

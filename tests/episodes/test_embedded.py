@@ -28,7 +28,7 @@ def test_a_set_is_what_its_recipe_says(name):
     episodes = list(dataset)
     assert_statistics(episodes, RECIPES[name])
     assert episodes[0].observations.shape[1:] == dataset.spaces.observation_shape
-    held = {"held_swingup": 4, "held_cartpole": 2}.get(name, 1)
+    held = {"held_swingup": 4, "held_cheetah": 4, "held_cartpole": 2}.get(name, 1)
     assert {episode.repeat for episode in episodes} == {held}
 
 

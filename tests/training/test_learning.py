@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from mzu.experiments.tasks import TASKS
 from mzu.presets import preset
 from mzu.training.trainer import Trainer
 
@@ -55,7 +56,8 @@ def test_the_trajectory_s_action_must_be_injected_to_learn_from_data_with_six_ac
 
     path = tmp_path / "cheetah.npz"
     assert main(["collect", "--recipe", "cheetah", "--out", str(path)]) == 0
-    config = preset("cheetah_offline").config.override(f"data={path}")
+    task = TASKS["cheetah"]
+    config = task.base.override(*task.settings, f"data={path}")
     means = {}
     for inject in (True, False):
         runs = [config.override(f"reanalyse.inject_actions={inject}", f"seed={seed}") for seed in (0, 1)]
