@@ -11,7 +11,6 @@ are the same: discounted returns, of the policy's mode, from the start of an epi
 import argparse
 import csv
 import io
-import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +22,6 @@ from mzu.acting.evaluation import bootstrap_interval
 from mzu.experiments.figures import DIGEST
 from mzu.experiments.offline_statistics import calibration_tables, chosen_words, draw_calibration, judgements_digest
 from mzu.files import written_whole
-from mzu.training.comparison import METHODS
 from mzu.training.run_folder import RunFolder
 
 if TYPE_CHECKING:  # the tables need no TensorFlow
@@ -38,18 +36,19 @@ COLUMNS = (
 
 
 class Judged(NamedTuple):
-    """What is looked at of a preset: checkpoints of runs of so many learner steps; `episodes` are played with each."""
+    """What is looked at of a preset: these checkpoints of these runs; `episodes` are played with each."""
 
     checkpoints: tuple[int, ...]
+    runs: tuple[tuple[str, int], ...]  # method and seed, others than the seed 201 that fitted_q.py was set up with
     episodes: int
 
 
+COPIES = (("behaviour_cloning", 101), ("crr", 101), ("behaviour_cloning", 102), ("crr", 102))
 # The first checkpoints are bad policies: without those there would be little to rank.
 TASKS = {
-    "cartpole_offline": Judged((20, 40, 80, 160, 240), episodes=100),
-    "swingup_offline": Judged((40, 80, 160, 280, 400), episodes=10),
+    "cartpole_offline": Judged((20, 40, 80, 160, 240), (*COPIES, ("unplugged", 101)), episodes=100),
+    "swingup_offline": Judged((40, 200, 400, 600, 1000), COPIES, episodes=10),
 }
-SEEDS = (101, 102, 103)  # others than the one that fitted_q.py was set up with
 HELD_OUT = 0.2
 
 
@@ -135,12 +134,11 @@ def write_judgements(rows: list[dict], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="folder of the runs; what is finished there is not done again")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     arguments = parser.parse_args()
     rows = read_judgements() if arguments.out is None else []
     picture = PICTURE if arguments.out is None else arguments.out / PICTURE.name
-    for seed in arguments.seeds if arguments.out else ():
-        for task, method in itertools.product(TASKS, METHODS):
+    for task in TASKS if arguments.out else ():
+        for method, seed in TASKS[task].runs:
             cell = arguments.out / f"{task}-{method}-{seed}.csv"
             if not cell.is_file():
                 write_judgements(judge_policies(task, train_policies(task, method, seed, arguments.out / "runs")), cell)

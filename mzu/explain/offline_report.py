@@ -46,6 +46,9 @@ class OfflineReport:
     actions    likelihood and rank of stored actions under the policy: "held_out", "learned"
     errors     of values (one step) and model: "held_out", "learned"
     findings   what to conclude, in sentences
+
+    >>> judged.about["episodes"], judged.about["held_out"]
+    (1000, False)
     """
 
     about: dict
