@@ -25,7 +25,7 @@ from mzu.files import written_whole
 from mzu.training.run_folder import RunFolder
 
 if TYPE_CHECKING:  # the tables need no TensorFlow
-    from mzu.explain.fitted_q import FitSettings
+    from mzu.learning.fitted_q import FitSettings
 
 PROOF = Path(__file__).with_suffix(".csv")
 PICTURE = Path(__file__).parents[2] / "tutorials" / "pictures" / "offline_judgement.png"
@@ -50,6 +50,7 @@ TASKS = {
     "swingup_offline": Judged((40, 200, 400, 600, 1000), COPIES, episodes=10),
 }
 HELD_OUT = 0.2
+LOOKED_AT = 2048  # steps, for their likelihood
 
 
 def train_policies(task: str, method: str, seed: int, out: Path, further: dict | None = None) -> RunFolder:
@@ -79,35 +80,37 @@ def judge_policies(
     task: str, run: RunFolder, settings: "FitSettings | None" = None, say: Callable[[str], None] = print
 ) -> list[dict]:
     """A row for each checkpoint of a run: judged by its held-out episodes, and played."""
+    from mzu.acting.agreement import agreement, likelihoods
     from mzu.acting.evaluation import evaluate_selection
     from mzu.acting.selection import make_selection
-    from mzu.explain.fitted_q import QFit, fit_settings, stored_steps
-    from mzu.explain.model_depth import draw_positions
-    from mzu.explain.offline_report import POSITIONS, agreement, estimated_rows, interval_of_members, likelihoods
+    from mzu.learning.fitted_q import QFit, fit_settings, interval_of_members, stored_steps
     from mzu.training.held_out import judged_episodes
     from mzu.training.inputs import environment_maker
 
     config, rows, episodes = run.config, [], TASKS[task].episodes
     rng = np.random.default_rng([config.seed, 9])
     _, held_out = judged_episodes(run)
-    fit, data = None, []
+    discount = config.search.discount
+    data = np.mean([episode.rewards @ discount ** np.arange(len(episode)) for episode in held_out])
+    fit, again = None, math.nan
     for step in TASKS[task].checkpoints:
         network, scale = run.load_network(str(step)), run.load_scale(str(step))
         if fit is None:
-            fit = QFit(network.spaces, config.search.discount, settings or fit_settings(network.spaces))
-            data = estimated_rows(fit, network, config, held_out, (), scale, rng)
+            fit = QFit(network.spaces, discount, settings or fit_settings(network.spaces))
+            again = interval_of_members(fit.values(stored_steps(held_out, None), rng))["mean"]
         choose = make_selection(network, config, "policy", scale)
         stored = stored_steps(held_out, lambda observations, choose=choose: choose(observations, rng))
         estimate = interval_of_members(fit.values(stored, rng))
         make_environment = environment_maker(config)
         played = evaluate_selection(network, config, make_environment, episodes, choose, config.seed, scale=scale)
         low, high = bootstrap_interval(played.discounted)
-        known = likelihoods(network, draw_positions(held_out, POSITIONS, rng), config, rng)
+        drawn = np.sort(rng.choice(len(stored.actions), min(LOOKED_AT, len(stored.actions)), replace=False))
+        known = likelihoods(network, stored.observations[stored.here[drawn]], stored.actions[drawn], rng)
         numbers = {
             "estimate": estimate["mean"], "low": estimate["low"], "high": estimate["high"],
-            "agrees": agreement(stored), "likelihood": known["likelihood"],
+            "agrees": agreement(stored.policy_actions[stored.here], stored.actions), "likelihood": known["likelihood"],
             "played": played.discounted.mean(), "played_low": low, "played_high": high,
-            "undiscounted": played.mean, "data": data[0]["mean"], "data_estimated": data[1]["mean"],
+            "undiscounted": played.mean, "data": data, "data_estimated": again,
         }  # fmt: skip
         names = {"task": task, "method": run.path.name, "seed": config.seed, "step": step, "episodes": episodes}
         rows.append(names | {name: round(float(value), 3) for name, value in numbers.items()})

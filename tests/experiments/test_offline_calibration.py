@@ -23,7 +23,7 @@ from mzu.experiments.offline_statistics import (
     judgements_digest,
     regrets,
 )
-from mzu.explain.fitted_q import FitSettings
+from mzu.learning.fitted_q import FitSettings
 
 PAGE = Path(__file__).parents[2] / "tutorials" / "offline_judgement.md"
 
