@@ -11,7 +11,6 @@ are the same: discounted returns, of the policy's mode, from the start of an epi
 import argparse
 import csv
 import io
-import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -23,11 +22,10 @@ from mzu.acting.evaluation import bootstrap_interval
 from mzu.experiments.figures import DIGEST
 from mzu.experiments.offline_statistics import calibration_tables, chosen_words, draw_calibration, judgements_digest
 from mzu.files import written_whole
-from mzu.training.comparison import METHODS
 from mzu.training.run_folder import RunFolder
 
 if TYPE_CHECKING:  # the tables need no TensorFlow
-    from mzu.explain.fitted_q import FitSettings
+    from mzu.learning.fitted_q import FitSettings
 
 PROOF = Path(__file__).with_suffix(".csv")
 PICTURE = Path(__file__).parents[2] / "tutorials" / "pictures" / "offline_judgement.png"
@@ -38,19 +36,21 @@ COLUMNS = (
 
 
 class Judged(NamedTuple):
-    """What is looked at of a preset: checkpoints of runs of so many learner steps; `episodes` are played with each."""
+    """What is looked at of a preset: these checkpoints of these runs; `episodes` are played with each."""
 
     checkpoints: tuple[int, ...]
+    runs: tuple[tuple[str, int], ...]  # method and seed, others than the seed 201 that fitted_q.py was set up with
     episodes: int
 
 
+COPIES = (("behaviour_cloning", 101), ("crr", 101), ("behaviour_cloning", 102), ("crr", 102))
 # The first checkpoints are bad policies: without those there would be little to rank.
 TASKS = {
-    "cartpole_offline": Judged((20, 40, 80, 160, 240), episodes=100),
-    "swingup_offline": Judged((40, 80, 160, 280, 400), episodes=10),
+    "cartpole_offline": Judged((20, 40, 80, 160, 240), (*COPIES, ("unplugged", 101)), episodes=100),
+    "swingup_offline": Judged((40, 200, 400, 600, 1000), COPIES, episodes=10),
 }
-SEEDS = (101, 102, 103)  # others than the one that fitted_q.py was set up with
 HELD_OUT = 0.2
+LOOKED_AT = 2048  # steps, for their likelihood
 
 
 def train_policies(task: str, method: str, seed: int, out: Path, further: dict | None = None) -> RunFolder:
@@ -80,35 +80,37 @@ def judge_policies(
     task: str, run: RunFolder, settings: "FitSettings | None" = None, say: Callable[[str], None] = print
 ) -> list[dict]:
     """A row for each checkpoint of a run: judged by its held-out episodes, and played."""
+    from mzu.acting.agreement import agreement, likelihoods
     from mzu.acting.evaluation import evaluate_selection
     from mzu.acting.selection import make_selection
-    from mzu.explain.fitted_q import QFit, fit_settings, stored_steps
-    from mzu.explain.model_depth import draw_positions
-    from mzu.explain.offline_report import POSITIONS, agreement, estimated_rows, interval_of_members, likelihoods
+    from mzu.learning.fitted_q import QFit, fit_settings, interval_of_members, stored_steps
     from mzu.training.held_out import judged_episodes
     from mzu.training.inputs import environment_maker
 
     config, rows, episodes = run.config, [], TASKS[task].episodes
     rng = np.random.default_rng([config.seed, 9])
     _, held_out = judged_episodes(run)
-    fit, data = None, []
+    discount = config.search.discount
+    data = np.mean([episode.rewards @ discount ** np.arange(len(episode)) for episode in held_out])
+    fit, again = None, math.nan
     for step in TASKS[task].checkpoints:
         network, scale = run.load_network(str(step)), run.load_scale(str(step))
         if fit is None:
-            fit = QFit(network.spaces, config.search.discount, settings or fit_settings(network.spaces))
-            data = estimated_rows(fit, network, config, held_out, (), scale, rng)
+            fit = QFit(network.spaces, discount, settings or fit_settings(network.spaces))
+            again = interval_of_members(fit.values(stored_steps(held_out, None), rng))["mean"]
         choose = make_selection(network, config, "policy", scale)
         stored = stored_steps(held_out, lambda observations, choose=choose: choose(observations, rng))
         estimate = interval_of_members(fit.values(stored, rng))
         make_environment = environment_maker(config)
         played = evaluate_selection(network, config, make_environment, episodes, choose, config.seed, scale=scale)
         low, high = bootstrap_interval(played.discounted)
-        known = likelihoods(network, draw_positions(held_out, POSITIONS, rng), config, rng)
+        drawn = np.sort(rng.choice(len(stored.actions), min(LOOKED_AT, len(stored.actions)), replace=False))
+        known = likelihoods(network, stored.observations[stored.here[drawn]], stored.actions[drawn], rng)
         numbers = {
             "estimate": estimate["mean"], "low": estimate["low"], "high": estimate["high"],
-            "agrees": agreement(stored), "likelihood": known["likelihood"],
+            "agrees": agreement(stored.policy_actions[stored.here], stored.actions), "likelihood": known["likelihood"],
             "played": played.discounted.mean(), "played_low": low, "played_high": high,
-            "undiscounted": played.mean, "data": data[0]["mean"], "data_estimated": data[1]["mean"],
+            "undiscounted": played.mean, "data": data, "data_estimated": again,
         }  # fmt: skip
         names = {"task": task, "method": run.path.name, "seed": config.seed, "step": step, "episodes": episodes}
         rows.append(names | {name: round(float(value), 3) for name, value in numbers.items()})
@@ -135,12 +137,11 @@ def write_judgements(rows: list[dict], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help="folder of the runs; what is finished there is not done again")
-    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     arguments = parser.parse_args()
     rows = read_judgements() if arguments.out is None else []
     picture = PICTURE if arguments.out is None else arguments.out / PICTURE.name
-    for seed in arguments.seeds if arguments.out else ():
-        for task, method in itertools.product(TASKS, METHODS):
+    for task in TASKS if arguments.out else ():
+        for method, seed in TASKS[task].runs:
             cell = arguments.out / f"{task}-{method}-{seed}.csv"
             if not cell.is_file():
                 write_judgements(judge_policies(task, train_policies(task, method, seed, arguments.out / "runs")), cell)

@@ -1,9 +1,10 @@
 """Is a policy any good, where there are data and nothing to play? `mzu evaluate RUN --offline`,
 `mzu.evaluate_offline(run)`; tutorials/offline_judgement.md.
 
-Looked at are the episodes that the run has held out (`reanalyse.held_out`): how likely the policy finds their actions,
-how far values and model miss what happened there, and what the policy would earn (`fitted_q.py`). The same numbers on
-episodes that were learned from stand beside them, and the same estimate of the stored actions, whose truth is known.
+Looked at are the episodes that the run has held out (`reanalyse.held_out`): how likely the policy finds their actions
+(`acting/agreement.py`), how far values and model miss what happened there, and what the policy would earn
+(`learning/fitted_q.py`). The same numbers on episodes that were learned from stand beside them, and the same estimate
+of the stored actions, whose truth is known.
 """
 
 import dataclasses
@@ -12,18 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
+from mzu.acting.agreement import agreement, likelihoods
 from mzu.acting.evaluation import bootstrap_interval
 from mzu.acting.selection import SELECTIONS, make_selection
 from mzu.config import Config
 from mzu.episodes.episode import Episode
-from mzu.explain.fitted_q import FitSettings, QFit, StoredSteps, fit_settings, stored_steps
 from mzu.explain.model_depth import PICTURES, Positions, by_depth, draw_positions, errors
 from mzu.files import written_whole
+from mzu.learning.fitted_q import FitSettings, QFit, fit_settings, interval_of_members, stored_steps
 from mzu.networks.compiled.compile_model import model_for_search
 from mzu.networks.network import Network
-from mzu.networks.policy_heads import policy_distribution
 from mzu.training.evaluate_run import ALL
 from mzu.training.example_runs import ExampleName
 from mzu.training.held_out import judged_episodes
@@ -31,8 +31,6 @@ from mzu.training.run_folder import RunFolder
 
 POSITIONS = 2048  # of states; of pictures PICTURES
 MOST_STEPS, MOST_PICTURES = 50_000, 5_000  # that an estimate is made of; of more, whole episodes are drawn
-ALTERNATIVES = 64  # uniform actions that a stored continuous one is ranked among
-NEAR = 0.2  # actions lie in [-1, 1]: as far as this in every dimension, a policy does what was done
 SECTIONS = ("about", "values", "actions", "errors", "findings")
 
 
@@ -46,6 +44,9 @@ class OfflineReport:
     actions    likelihood and rank of stored actions under the policy: "held_out", "learned"
     errors     of values (one step) and model: "held_out", "learned"
     findings   what to conclude, in sentences
+
+    >>> judged.about["episodes"], judged.about["held_out"]
+    (1000, False)
     """
 
     about: dict
@@ -97,7 +98,7 @@ def evaluate_offline(
     seed        of the estimate's random numbers (default: the run's)
     settings    of the estimate (`FitSettings`)
 
-    >>> from mzu.explain.fitted_q import FitSettings
+    >>> from mzu.learning.fitted_q import FitSettings
     >>> quick = FitSettings(members=2, iterations=3, jit_compile=False)
     >>> judged = mzu.evaluate_offline("runs/mine/unplugged", select="policy", settings=quick)
     >>> [row["name"] for row in judged.values]
@@ -133,7 +134,10 @@ def evaluate_offline(
             "held_out": bool(held_out),
         },
         values=values,
-        actions={name: likelihoods(network, one, config, rng) for name, one in positions.items()},
+        actions={
+            name: likelihoods(network, one.observations(0, config.network.frame_stack), one.actions(0), rng)
+            for name, one in positions.items()
+        },
         errors={name: value_and_model_errors(network, one, config) for name, one in positions.items()},
         findings=[],
     )
@@ -173,49 +177,9 @@ def estimated_rows(
         choose = make_selection(network, config, way, scale)
         stored = stored_steps(episodes, lambda observations, choose=choose: choose(observations, rng), stack)
         found = interval_of_members(fit.values(stored, rng))
-        rows.append({"name": f"by {way}, estimated", **found, "agrees": agreement(stored)})
+        does_so = agreement(stored.policy_actions[stored.here], stored.actions)
+        rows.append({"name": f"by {way}, estimated", **found, "agrees": does_so})
     return rows
-
-
-def interval_of_members(found: np.ndarray) -> dict:
-    """Values of first observations [members, E] -> their mean, and its 95 % interval.
-
-    Two chances count: which episodes and weights a member has (the spread of the members' means), and which first
-    observations there are (their spread by the square root of E).
-    """
-    means = found.mean(axis=1)
-    spread = np.sqrt(np.var(means, ddof=1) + np.var(found.mean(axis=0)) / found.shape[1]) if len(found) > 1 else np.nan
-    half = stats.t.ppf(0.975, len(found) - 1) * spread if len(found) > 1 else np.nan
-    mean = float(means.mean())
-    return {"mean": mean, "low": float(mean - half), "high": float(mean + half), "members": means.tolist()}
-
-
-def agreement(stored: StoredSteps) -> float:
-    """The share of steps at which the policy would do what was done, or nearly (`NEAR`)."""
-    would = stored.policy_actions[stored.here]
-    if would.ndim == 1:
-        return float(np.mean(would == stored.actions))
-    return float(np.mean((np.abs(would - stored.actions) <= NEAR).all(axis=1)))
-
-
-def likelihoods(network: Network, positions: Positions, config: Config, rng: np.random.Generator) -> dict:
-    """Mean log-likelihood of the stored actions under the policy head, and their mean rank.
-
-    The rank of an action is the share of alternatives that the policy finds less likely, ties by half: 1 for a copy of
-    the data's policy, 0.5 for one that knows nothing. Alternatives are all other actions, or uniform ones.
-    """
-    actions, spaces = positions.actions(0), network.spaces
-    outputs = network.initial(positions.observations(0, config.network.frame_stack)).policy
-    if spaces.continuous:
-        others = rng.uniform(-1, 1, (len(actions), ALTERNATIVES, spaces.num_actions)).astype(np.float32)
-        own = policy_distribution(outputs, True).log_prob(actions).numpy()
-        theirs = policy_distribution(outputs[:, None], True).log_prob(others).numpy()
-    else:
-        table = outputs.numpy() - np.logaddexp.reduce(outputs.numpy(), axis=1, keepdims=True)
-        own = table[np.arange(len(actions)), actions]
-        theirs = table[np.arange(spaces.num_actions) != actions[:, None]].reshape(len(actions), -1)
-    rank = np.mean((theirs < own[:, None]) + 0.5 * (theirs == own[:, None]))
-    return {"likelihood": float(own.mean()), "rank": float(rank), "positions": len(actions)}
 
 
 def value_and_model_errors(network: Network, positions: Positions, config: Config) -> dict:

@@ -12,17 +12,14 @@ from mzu.commands.cli import main
 from mzu.config import Config
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
-from mzu.explain.fitted_q import FitSettings, stored_steps
 from mzu.explain.model_depth import Positions
 from mzu.explain.offline_report import (
-    agreement,
     evaluate_offline,
-    interval_of_members,
-    likelihoods,
     some_episodes,
     value_and_model_errors,
 )
 from mzu.explain.offline_text import about_words, conclusions
+from mzu.learning.fitted_q import FitSettings
 from mzu.networks.network import build_network
 from mzu.training.held_out import record_held_out
 from mzu.training.inputs import load_inputs
@@ -110,26 +107,6 @@ def positions_of(*episodes):
     return Positions(*map(list, zip(*pairs, strict=True)))
 
 
-def test_likelihood_and_rank_of_discrete_actions_by_hand():
-    network = fixed(Spaces((1,), 3), np.log([0.6, 0.3, 0.1]))
-    episode = Episode(np.zeros((4, 1)), [0, 1, 2], np.zeros(3))
-    found = likelihoods(network, positions_of(episode), Config(), np.random.default_rng(0))
-    assert found["likelihood"] == pytest.approx(np.log([0.6, 0.3, 0.1]).mean(), abs=1e-5)
-    assert found["rank"] == pytest.approx((1 + 0.5 + 0) / 3)
-    even = likelihoods(fixed(Spaces((1,), 3), [0, 0, 0]), positions_of(episode), Config(), np.random.default_rng(0))
-    assert even["rank"] == 0.5
-
-
-def test_likelihood_and_rank_of_continuous_actions_by_hand():
-    network = fixed(Spaces((1,), 1, continuous=True), [0.5, 0.0])
-    scale = np.log1p(np.exp(0.5413248546)) + 0.001
-    episode = Episode(np.zeros((3, 1)), np.float32([[0.5], [-1]]), np.zeros(2))
-    found = likelihoods(network, positions_of(episode), Config(), np.random.default_rng(0))
-    densities = -0.5 * np.square(np.array([0, -1.5]) / scale) - np.log(scale * np.sqrt(2 * np.pi))
-    assert found["likelihood"] == pytest.approx(densities.mean(), abs=1e-4)
-    assert found["rank"] == 0.5  # the mean itself beats all others, the far end none
-
-
 def test_the_value_error_has_no_value_behind_a_terminal_end_and_one_behind_a_truncated():
     network = fixed(Spaces((1,), 2), [0, 0])
     network.prediction.get_layer("value").bias.assign([1.0])  # V is about 3.0 of everything
@@ -141,22 +118,6 @@ def test_the_value_error_has_no_value_behind_a_terminal_end_and_one_behind_a_tru
         found = value_and_model_errors(network, positions_of(episode), config)
         assert found["values"]["bias"] == pytest.approx(value - (1 + following), abs=1e-4)
         assert found["model"] == []
-
-
-def test_the_interval_knows_both_chances():
-    one = interval_of_members(np.array([[1.0, 3.0], [3.0, 5.0]]))
-    assert one["mean"] == 3 and one["members"] == [2, 4]
-    # The members' means have variance 2, the first observations variance 1 over 2 of them; t of one degree is 12.706.
-    assert one["high"] - 3 == pytest.approx(12.706 * np.sqrt(2 + 0.5), rel=1e-4)
-    assert np.isnan(interval_of_members(np.ones((1, 4)))["low"])
-
-
-def test_a_policy_agrees_where_it_does_what_was_done():
-    discrete = Episode(np.zeros((5, 1)), [0, 1, 1, 0], np.zeros(4))
-    assert agreement(stored_steps([discrete], lambda o: np.ones(len(o), int))) == 0.5
-    continuous = Episode(np.zeros((3, 1)), np.float32([[0.1, 0.1], [0.1, 0.5]]), np.zeros(2))
-    assert agreement(stored_steps([continuous], lambda o: np.zeros((len(o), 2)))) == 0.5
-    assert agreement(stored_steps([discrete, discrete], None)) == 1
 
 
 def test_of_large_data_whole_episodes_are_drawn():

@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from mzu.config import NetworkConfig
 from mzu.environments.spaces import Spaces
@@ -176,6 +177,19 @@ class QFit:
             self.optimiser.apply(tape.gradient(loss, [weight.value for weight in self.weights]))
 
 
+def interval_of_members(found: np.ndarray) -> dict:
+    """Values of first observations [members, E] -> their mean, and its 95 % interval.
+
+    Two chances count: which episodes and weights a member has (the spread of the members' means), and which first
+    observations there are (their spread by the square root of E).
+    """
+    means = found.mean(axis=1)
+    spread = np.sqrt(np.var(means, ddof=1) + np.var(found.mean(axis=0)) / found.shape[1]) if len(found) > 1 else np.nan
+    half = stats.t.ppf(0.975, len(found) - 1) * spread if len(found) > 1 else np.nan
+    mean = float(means.mean())
+    return {"mean": mean, "low": float(mean - half), "high": float(mean + half), "members": means.tolist()}
+
+
 def action_values_of(network: Network, observations, actions):
     """Q [B] of observations [B, ...] and actions [B(, D)]: the dynamics' reward head, as it is."""
     _, values = network.dynamics([network.representation(observations), actions])
@@ -183,18 +197,20 @@ def action_values_of(network: Network, observations, actions):
 
 
 def _bounds(stored: StoredSteps, discount: float) -> tuple[float, float]:
-    """No policy earns less than the smallest stored reward for ever, or more than the largest; an end counts as 0."""
-    horizon = _horizon(stored, discount)
+    """No policy earns less than the smallest stored reward for ever, or more than the largest; an end counts as 0.
+
+    Without a discount "for ever" is as long as the longest episode.
+    """
+    horizon = 1 / (1 - discount) if discount < 1 else _longest(stored)
     low, high = float(stored.rewards.min()) * horizon, float(stored.rewards.max()) * horizon
     return (low, high) if stored.goes_on.all() else (min(low, 0.0), max(high, 0.0))
 
 
-def _horizon(stored: StoredSteps, discount: float) -> float:
-    """The most steps that count, discounted; without a discount those of the longest episode."""
-    longest = int(np.diff(np.append(0, stored.ends)).max())
-    return min(1 / (1 - discount), longest) if discount < 1 else longest
-
-
 def _unit(stored: StoredSteps, discount: float) -> float:
     """About the size of a value, so that the network learns numbers of order 1."""
-    return float(np.sqrt(np.mean(np.square(stored.rewards))) * _horizon(stored, discount)) or 1.0
+    horizon = min(1 / (1 - discount), _longest(stored)) if discount < 1 else _longest(stored)
+    return float(np.sqrt(np.mean(np.square(stored.rewards))) * horizon) or 1.0
+
+
+def _longest(stored: StoredSteps) -> int:
+    return int(np.diff(np.append(0, stored.ends)).max())

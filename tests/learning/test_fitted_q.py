@@ -7,8 +7,8 @@ import pytest
 
 from mzu.environments.spaces import Spaces
 from mzu.episodes.episode import Episode
-from mzu.explain import fitted_q
-from mzu.explain.fitted_q import FitSettings, QFit, stored_steps
+from mzu.learning import fitted_q
+from mzu.learning.fitted_q import FitSettings, QFit, interval_of_members, stored_steps
 
 QUICK = FitSettings(32, iterations=40, steps=10, batch_size=64, members=1, learning_rate=3e-3, jit_compile=False)
 STATES, DISCOUNT = np.eye(3, dtype=np.float32), 0.8
@@ -132,3 +132,16 @@ def test_steps_are_laid_out_behind_each_other():
     assert stored.here.tolist() == [0, 1, 3] and stored.first.tolist() == [0, 3] and stored.ends.tolist() == [2, 3]
     assert stored.actions.tolist() == [0, 1, 1] and stored.rewards.tolist() == [1, 2, 5]
     assert stored.goes_on.tolist() == [1, 0, 1]
+
+
+def test_the_interval_knows_both_chances():
+    one = interval_of_members(np.array([[1.0, 3.0], [3.0, 5.0]]))
+    assert one["mean"] == 3 and one["members"] == [2, 4]
+    # The members' means have variance 2, the first observations variance 1 over 2 of them; t of one degree is 12.706.
+    assert one["high"] - 3 == pytest.approx(12.706 * np.sqrt(2 + 0.5), rel=1e-4)
+    assert np.isnan(interval_of_members(np.ones((1, 4)))["low"])
+
+
+def test_without_a_policy_the_stored_actions_are_asked_about():
+    one = Episode(np.zeros((3, 1)), np.float32([[0.1], [0.7]]), np.zeros(2))
+    assert stored_steps([one, one], None).policy_actions[:, 0].tolist() == pytest.approx([0.1, 0.7, 0.7] * 2)
