@@ -56,6 +56,11 @@ def test_a_single_run_takes_what_was_measured():
     assert (found.seconds, found.processor_seconds) == (10.0, 11.0)
 
 
+def test_what_passed_before_the_processes_began_counts():
+    found = forecast(runs(*[run(10.0)] * 2), 2, before=Time(4.0, 3.0))
+    assert (found.seconds, found.processor_seconds) == (14.0, 23.0)
+
+
 def test_memory_is_that_of_the_largest_runs_at_once():
     given = runs(run(1.0, memory=10), run(1.0, memory=30), run(1.0, memory=20))
     assert [forecast(given, jobs).memory for jobs in (1, 2, 3, 4)] == [30, 50, 60, 60]
