@@ -4,6 +4,7 @@ import pytest
 
 import mzu
 from mzu.training import forecast as module
+from mzu.training import single_run
 from mzu.training.calibration import STEPS, Calibration
 from mzu.training.clock import Time
 from mzu.training.forecast import Announcement, forecast, shown_about
@@ -111,6 +112,18 @@ def test_a_dry_run_leaves_nothing_on_the_disk(left):
     found = mzu.train("cartpole_offline", only="unplugged", dry_run=True, **TINY)
     assert found.seconds > 0 and "On 2 cores: about" in str(found)
     assert left() == []
+
+
+def test_a_run_that_cannot_be_measured_is_trained_all_the_same(tmp_path, monkeypatch, capsys):
+    def fails(*_):
+        raise ValueError("there is one such world, and it is taken")
+
+    monkeypatch.setattr(single_run, "calibrate", fails)
+    monkeypatch.setattr(single_run, "LEAST_STEPS", 1)
+    short = TINY | {"learning.training_steps": 2}
+    result = mzu.train("cartpole_offline", only="behaviour_cloning", out=tmp_path / "run", progress=10, **short)
+    assert "no forecast: there is one such world, and it is taken" in capsys.readouterr().out
+    assert result.evaluation["policy"].mean > 0
 
 
 @pytest.mark.slow
