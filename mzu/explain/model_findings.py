@@ -83,7 +83,8 @@ def _ranking(ranking: dict | None, head: dict) -> list[ModelFinding]:
                 f"its values differ by {number(own, 2)} between actions where the world's differ by {number(world, 2)} "
                 f"(standard deviations; less than {IGNORED_SHARE:.0%})",
                 "look at how actions reach the dynamics: their order, their scale, and whether the stored action "
-                "belongs to the stored observation (mzu data check)",
+                "belongs to the stored observation (mzu data check); if all of that is right, the learning rate may "
+                "be too high (learning.learning_rate)",
             )
         ]
     if not (group["correlation"] < LOW_CORRELATION and group["regret"] > HIGH_REGRET):

@@ -23,12 +23,14 @@ from mzu.games.search_games import stack_masks
 from mzu.installation import available_cores
 from mzu.reanalyse.fraction import FractionController
 from mzu.training.clock import Time, now, passed
+from mzu.training.inputs import RunInputs
 from mzu.training.run_memory import growth
 from mzu.training.trainer import Trainer
 
 STEPS = "learner steps"  # the part that takes longest
 LEAST_STEPS = 200  # a shorter run would hardly take longer than its calibration
 SECONDS = 1.5  # for which learner steps are measured; every other part takes less
+MUCH_LONGER = 6  # times that, however busy the machine is
 SHORT_SEGMENT, SHORT_EPISODE = 5, 20  # so that replay and stored games are there after a few rounds
 KEPT_BUSY = 0.85  # share of the cores that playing and learning side by side keep busy (`mzu bench train`: 79 to 84 %)
 
@@ -70,14 +72,15 @@ def calibrate(trainer: Trainer, selections: tuple[str, ...], began: Time, left: 
         with contextlib.closing(Trainer(quick, inputs, learner)) as scratch:
             filling = _fill(scratch)
             step, cores, measured = _steps(scratch)
-            evaluations = _evaluations(scratch, config, selections)
+            scale = scratch.player.advantage_scale
+        del scratch  # the worlds that evaluation makes take the place of its worlds
+        on_the_way, at_the_end = _evaluations(learner.evaluated_network, trainer.inputs, config, selections, scale)
     finally:
         learner.restore(weights)
     parts["compiling and measuring"] = passed(before)
     if left == config.learning.training_steps:
         parts["filling the replay"] = filling.times(_rounds_to_fill(config, inputs))
     parts[STEPS] = step.times(left)
-    on_the_way, at_the_end = evaluations
     if config.environment is not None and config.evaluation.period > 0:
         parts["evaluations on the way"] = on_the_way.times(left // config.evaluation.period)
     if config.environment is not None:
@@ -124,31 +127,29 @@ def _steps(scratch: Trainer) -> tuple[Time, float, float]:
     return step, max(1.0, step.processor / shortest), step.processor / step.wall
 
 
-def _evaluations(scratch: Trainer, config: Config, selections: tuple[str, ...]) -> tuple[Time, Time]:
-    """-> the time of an evaluation on the way, and of all in the end."""
+def _evaluations(network, inputs: RunInputs, config: Config, selections: tuple[str, ...], scale) -> tuple[Time, Time]:
+    """-> the time of an evaluation on the way, and of all in the end; as many worlds are made as they will need."""
+    evaluation, nothing = config.evaluation, Time(0, 0)
     if config.environment is None:
-        return Time(0, 0), Time(0, 0)
+        return nothing, nothing
+    number = min(max(evaluation.episodes, evaluation.period_episodes), PARALLEL_EPISODES)
     before = now()
-    environment = scratch.inputs.make_environment()
-    making = passed(before)
-    with environment:
-        length, reset, step = _world(environment, config)
-        longest = max((len(episode) for episode in scratch.inputs.episodes), default=0)
-        limit = environment.time_limit or max(length, longest)
-        limit = min(limit, config.acting.max_episode_steps)
+    with contextlib.ExitStack() as opened:
+        worlds = [opened.enter_context(inputs.make_environment()) for _ in range(number)]
+        making = passed(before).times(1 / number)
+        length, reset, step = _world(worlds[0], config)
+        longest = max((len(episode) for episode in inputs.episodes), default=0)
+        limit = min(worlds[0].time_limit or max(length, longest), config.acting.max_episode_steps)
 
-        def evaluation(episodes: int, select: str) -> Time:
+        def taken(episodes: int, select: str) -> Time:
             side_by_side = min(episodes, PARALLEL_EPISODES)
-            once, choice = _choice(scratch, config, environment, side_by_side, select)
+            once, choice = _choice(network, config, worlds[0], side_by_side, select, scale)
             turns = -(-episodes // side_by_side) * limit
-            taken = [once, choice.times(turns), step.times(episodes * limit)]
-            taken += [making.times(side_by_side), reset.times(episodes)]
-            return _sum(taken)
+            parts = [once, choice.times(turns), step.times(episodes * limit)]
+            return _sum([*parts, making.times(side_by_side), reset.times(episodes)])
 
-        on_the_way = Time(0, 0)
-        if config.evaluation.period > 0:
-            on_the_way = evaluation(config.evaluation.period_episodes, config.evaluation.select)
-        return on_the_way, _sum(evaluation(config.evaluation.episodes, select) for select in selections)
+        on_the_way = taken(evaluation.period_episodes, evaluation.select) if evaluation.period > 0 else nothing
+        return on_the_way, _sum(taken(evaluation.episodes, select) for select in selections)
 
 
 def _world(environment, config: Config) -> tuple[int, Time, Time]:
@@ -171,23 +172,23 @@ def _world(environment, config: Config) -> tuple[int, Time, Time]:
     return longest, reset, Time(*(max(0.0, a - seed * b) / steps for a, b in zip(taken, reset, strict=True)))
 
 
-def _choice(scratch: Trainer, config: Config, environment, batch: int, select: str) -> tuple[Time, Time]:
+def _choice(network, config: Config, environment, batch: int, select: str, scale) -> tuple[Time, Time]:
     """-> the time that the first choice of actions takes longer than others, and that of one choice for `batch`."""
     first = environment.reset(seed=0)
     frames = np.zeros((config.network.frame_stack, *first.shape), first.dtype)
     frames[-1] = first
     observations, rng = np.repeat(stack_frames(frames)[None], batch, axis=0), np.random.default_rng(0)
     masks, before = stack_masks([environment.legal_actions()] * batch), now()
-    choose = make_selection(scratch.learner.evaluated_network, config, select, scratch.player.advantage_scale)
+    choose = make_selection(network, config, select, scale)
     choose(observations, rng, masks)
     once = passed(before)
     return once, _repeated(lambda: choose(observations, rng, masks), SECONDS / 10)
 
 
 def _repeated(call: Callable[[], object], seconds: float) -> Time:
-    """The time of a call, which is repeated for about so long."""
+    """The time of a call, repeated for so many seconds of a processor: longer where other programs have most of it."""
     before, number = now(), 0
-    while number < 2 or passed(before).wall < seconds:
+    while number < 2 or (passed(before).processor < seconds and passed(before).wall < MUCH_LONGER * seconds):
         call()
         number += 1
     return passed(before).times(1 / number)

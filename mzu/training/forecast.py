@@ -11,9 +11,11 @@ from mzu.available_memory import available_memory, shown_bytes
 from mzu.files import written_whole
 from mzu.installation import available_cores
 from mzu.training.calibration import STEPS, Calibration
+from mzu.training.clock import Time
 from mzu.training.results import shown_time, spoken
 
 FILE = "forecast.json"
+NOTHING = Time(0.0, 0.0)
 
 
 class Forecast(NamedTuple):
@@ -72,11 +74,15 @@ class Forecast(NamedTuple):
         return "\n".join([*lines, "", f"On {available_cores()} cores{together}: {self.sentence}"])
 
 
-def forecast(runs: dict[str, Calibration], jobs: int = 1) -> Forecast:
-    """Of runs {name: Calibration} in the order in which they begin, `jobs` of them at once."""
+def forecast(runs: dict[str, Calibration], jobs: int = 1, before: Time = NOTHING) -> Forecast:
+    """Of runs {name: Calibration} in the order in which they begin, `jobs` of them at once.
+
+    `before`: what has passed until their processes were started.
+    """
     memory = sum(sorted((run.memory for run in runs.values()), reverse=True)[:jobs])
     seconds = _side_by_side(list(runs.values()), jobs) if len(runs) > 1 else sum(_walls(*runs.values()))
-    return Forecast(seconds, sum(map(processor_seconds, runs.values())), memory, runs, jobs)
+    processor = sum(map(processor_seconds, runs.values()))
+    return Forecast(before.wall + seconds, before.processor + processor, memory, runs, jobs)
 
 
 class Announcement:
@@ -85,8 +91,8 @@ class Announcement:
     A run that waits for another one's end counts as much as the longest of those that were measured.
     """
 
-    def __init__(self, names: list[str], jobs: int, folder: Path, say: Callable[[str], None]):
-        self._names, self._jobs, self._folder, self._say = names, jobs, folder, say
+    def __init__(self, names: list[str], jobs: int, folder: Path, say: Callable[[str], None], before: Time = NOTHING):
+        self._names, self._jobs, self._folder, self._say, self._before = names, jobs, folder, say, before
         self._measured: dict[str, Calibration] = {}
 
     def note(self, name: str, calibration: Calibration) -> None:
@@ -95,7 +101,9 @@ class Announcement:
         self._measured[name] = calibration
         if len(self._measured) == min(self._jobs, len(self._names)):
             longest = max(self._measured.values(), key=processor_seconds)
-            found = forecast({name: self._measured.get(name, longest) for name in self._names}, self._jobs)
+            found = forecast(
+                {name: self._measured.get(name, longest) for name in self._names}, self._jobs, self._before
+            )
             found.save(self._folder)
             self._say(f"this will take {found.sentence}")
 

@@ -12,7 +12,8 @@
     checkpoints/N/    the whole state after learner step N: state.npz and network.keras; the latest few stay
     best/             the network with the highest evaluation so far, and which one that was
     .../scale.json    beside a network: the running scale of its advantages, where `search.improvement` has one
-    result.json       the final evaluation, by every way of selecting actions, and how long training took
+    forecast.json     how long it would take and how much memory, as measured before; beside runs that are compared
+    result.json       the final evaluation, by every way of selecting actions, how long training took, and the memory
     data.npz          the data, where they were given as objects; beside the runs where several are compared
 
 Files appear whole or not at all (`mzu/files.py`); the two logs grow line by line.

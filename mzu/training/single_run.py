@@ -9,7 +9,7 @@ from mzu.available_memory import peak_memory
 from mzu.config import Config
 from mzu.training.calibration import LEAST_STEPS, Calibration, calibrate
 from mzu.training.clock import Time, now
-from mzu.training.results import cut_off_words, result_row, shown_path, spoken
+from mzu.training.results import cut_off_words, error_words, result_row, shown_path, spoken
 from mzu.training.run_folder import RunFolder
 from mzu.training.trainer import Trainer
 
@@ -35,7 +35,10 @@ def train_run(
     with folder.locked(), contextlib.closing(Trainer(config, inputs)) as trainer:
         left = steps_left(folder)
         if on_calibration and left >= LEAST_STEPS:
-            on_calibration(calibrate(trainer, final_selections(config), began, left))
+            try:
+                on_calibration(calibrate(trainer, final_selections(config), began, left))
+            except Exception as error:  # what stops the run, too, is said by the run, which leaves a checkpoint
+                say(f"no forecast: {error_words(error)}")
         if not trainer.run(folder, lambda _, figures: on_figures(figures), say):
             return False
         if trainer.cut_off:

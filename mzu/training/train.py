@@ -163,11 +163,11 @@ def forecast_plan(plan: Plan, *, is_new: bool = False, jobs: int | None = None) 
     """
     jobs, began = _checked(jobs), now()
     inputs = load_shared_inputs(plan, jobs)
-    from mzu.training.forecast import forecast
+    from mzu.training.forecast import NOTHING, forecast
     from mzu.training.side_by_side import run_side_by_side
     from mzu.training.single_run import measure_run
 
-    measured = {}
+    measured, before = {}, passed(began) if len(plan.runs) > 1 else NOTHING
     with tempfile.TemporaryDirectory(prefix="mzu-forecast-") as folder, on_interruption(interrupt):
         runs = _unfinished(plan)
         if is_new:
@@ -180,7 +180,7 @@ def forecast_plan(plan: Plan, *, is_new: bool = False, jobs: int | None = None) 
             raise ValueError("\n".join(failed.values()))
     if not measured:
         raise ValueError(f"All is finished in {plan.out}; there is nothing left to forecast")
-    return forecast(measured, jobs)
+    return forecast(measured, jobs, before)
 
 
 def _checked(jobs: int | None) -> int:
@@ -229,11 +229,12 @@ def _unfinished(plan: Plan, say=lambda text: None) -> list[PlannedRun]:
 
 def _run(plan: Plan, inputs, jobs: int, display, began: Time) -> dict[str, str]:
     """A single run is trained in this process, those of a comparison each in its own -> {name: sentence} of failed."""
-    from mzu.training.forecast import Announcement
+    from mzu.training.forecast import NOTHING, Announcement
 
-    unfinished = _unfinished(plan, display.say)
-    announcement = Announcement([run.name for run in unfinished], jobs, plan.out, display.say)
-    if len(plan.runs) > 1:
+    unfinished, is_compared = _unfinished(plan, display.say), len(plan.runs) > 1
+    before = passed(began) if is_compared else NOTHING
+    announcement = Announcement([run.name for run in unfinished], jobs, plan.out, display.say, before)
+    if is_compared:
         from mzu.training.side_by_side import run_side_by_side
 
         return run_side_by_side(unfinished, jobs, display, announcement.note)

@@ -64,6 +64,14 @@ def test_every_part_is_measured_and_counted(tmp_path):
     assert (np.random.get_state()[1] == numbers).all()  # noqa: NPY002
 
 
+def test_a_world_that_does_not_say_when_it_ends_is_played_to_its_end(monkeypatch, tmp_path):
+    """Catch: nine steps, and one choice of actions for each, whatever the limit of the games that are measured."""
+    config = tiny_config("online", tmp_path).override("environment=catch", "evaluation.episodes=2")
+    monkeypatch.setattr(calibration, "_choice", lambda *arguments: (Time(0.0, 0.0), Time(1000.0, 0.0)))
+    found = calibrate(Trainer(config), ("policy",), now(), 13)
+    assert found.parts["final evaluation"].wall == pytest.approx(9000, abs=5)
+
+
 def test_a_run_that_goes_on_fills_no_replay_and_a_run_without_a_world_is_not_evaluated(tmp_path):
     config = tiny_config("offline", tmp_path)
     assert "filling the replay" not in calibrate(Trainer(config), SELECTIONS, now(), 5).parts

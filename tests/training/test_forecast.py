@@ -4,6 +4,7 @@ import pytest
 
 import mzu
 from mzu.training import forecast as module
+from mzu.training import single_run
 from mzu.training.calibration import STEPS, Calibration
 from mzu.training.clock import Time
 from mzu.training.forecast import Announcement, forecast, shown_about
@@ -56,6 +57,11 @@ def test_a_single_run_takes_what_was_measured():
     assert (found.seconds, found.processor_seconds) == (10.0, 11.0)
 
 
+def test_what_passed_before_the_processes_began_counts():
+    found = forecast(runs(*[run(10.0)] * 2), 2, before=Time(4.0, 3.0))
+    assert (found.seconds, found.processor_seconds) == (14.0, 23.0)
+
+
 def test_memory_is_that_of_the_largest_runs_at_once():
     given = runs(run(1.0, memory=10), run(1.0, memory=30), run(1.0, memory=20))
     assert [forecast(given, jobs).memory for jobs in (1, 2, 3, 4)] == [30, 50, 60, 60]
@@ -106,6 +112,18 @@ def test_a_dry_run_leaves_nothing_on_the_disk(left):
     found = mzu.train("cartpole_offline", only="unplugged", dry_run=True, **TINY)
     assert found.seconds > 0 and "On 2 cores: about" in str(found)
     assert left() == []
+
+
+def test_a_run_that_cannot_be_measured_is_trained_all_the_same(tmp_path, monkeypatch, capsys):
+    def fails(*_):
+        raise ValueError("there is one such world, and it is taken")
+
+    monkeypatch.setattr(single_run, "calibrate", fails)
+    monkeypatch.setattr(single_run, "LEAST_STEPS", 1)
+    short = TINY | {"learning.training_steps": 2}
+    result = mzu.train("cartpole_offline", only="behaviour_cloning", out=tmp_path / "run", progress=10, **short)
+    assert "no forecast: there is one such world, and it is taken" in capsys.readouterr().out
+    assert result.evaluation["policy"].mean > 0
 
 
 @pytest.mark.slow
