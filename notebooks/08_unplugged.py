@@ -607,7 +607,7 @@ def place(observation):
 
 
 def share_right(weights, places):
-    """Weights, places [N] of all positions -> how much goes right at each place; 0.5: none there."""
+    """Weights, places [N] of all positions -> share that goes right at each place, 0.5 for none."""
     total, rights = (np.bincount(places, weights=w, minlength=2 * PLACES)
                      for w in (weights, weights * acted))
     return np.divide(rights, total, out=np.full(len(total), 0.5), where=total > 0)
