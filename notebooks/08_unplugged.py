@@ -52,7 +52,7 @@ np.set_printoptions(precision=3, suppress=True)
 # %% [markdown]
 # ## 1. Other people's games
 #
-# Three datasets come with the library. They were made by players that are wrong on purpose
+# Three of the datasets in the library. They were made by players that are wrong on purpose
 # (`mzu/environments/players.py`): what a good player does could simply be copied.
 #
 # * **held_cartpole**: a player holds the pole up, but lets it lean towards the nearer end of the
