@@ -171,6 +171,13 @@ def mathjax() -> Path:
     return Path(package.origin).parent / "static" / "mathjax" / "tex-svg.js"
 
 
+def without_thebe(folder: Path) -> None:
+    """Takes the settings of a program out that runs cells elsewhere: the pages have them twice, which is an error."""
+    for page in folder.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"<script>const THEBE_JS_URL.*?</script>", "", text), encoding="utf-8")
+
+
 def fetched(folder: Path) -> list[str]:
     """A line for each place where a page or a style sheet makes a browser fetch something from elsewhere."""
     found = []
@@ -193,6 +200,7 @@ def build(out: Path) -> int:
         if done.returncode:
             return done.returncode
         html = Path(temporary) / "_build" / "html"
+        without_thebe(html)
         if found := fetched(html):
             print("The pages fetch from elsewhere:", *found, sep="\n", file=sys.stderr)
             return 1

@@ -190,6 +190,8 @@ def difference(got, wanted) -> str:
     """What was expected and what came, in a sentence or two."""
     if got is None:
         return f"it should give {shown(wanted)}, but it gives nothing; is the `return` missing?"
+    if isinstance(wanted, tuple) and isinstance(got, tuple) and len(got) != len(wanted):
+        return f"it should give {len(wanted)} results, {shown(wanted)}, but gives {len(got)}: {shown(got)}."
     if not isinstance(wanted, tuple) and _is_numeric(got) and _is_numeric(wanted) and np.shape(got) != np.shape(wanted):
         return (
             f"it should give an array of shape {np.shape(wanted)}, but gives one of shape {np.shape(got)}: "

@@ -123,6 +123,16 @@ def test_different(got, wanted):
     assert not same(got, wanted)
 
 
+def test_results_that_are_missing_are_counted():
+    wanted = (np.array([4, 7]), np.array([0.4, 0.6]), 1)
+    assert difference(wanted[:2], wanted).startswith("it should give 3 results, (array([4, 7]), ")
+    assert "but gives 2: (array([4, 7]), " in difference(wanted[:2], wanted)
+
+
+def test_a_function_among_the_inputs_is_shown_by_its_name():
+    assert shown(test_results_that_are_missing_are_counted) == "test_results_that_are_missing_are_counted"
+
+
 def test_a_wrong_shape_and_a_division_by_zero_are_said():
     assert "of shape (2,), but gives one of shape (1, 2)" in difference(np.zeros((1, 2)), np.zeros(2))
     assert "divided by zero" in difference(np.array([np.nan, 1]), np.zeros(2))

@@ -31,6 +31,12 @@ def test_solutions_that_a_teacher_gives_out_are_on_no_page_of_the_site():
     assert not teachers and "tutorials/teaching/01_planning_with_a_model.md" in PAGES
 
 
+def test_settings_of_thebe_are_taken_out_of_the_pages(tmp_path):
+    (tmp_path / "page.html").write_text('a<script>const THEBE_JS_URL = "x"; const y = 1</script>b<script>c</script>')
+    build_site.without_thebe(tmp_path)
+    assert (tmp_path / "page.html").read_text() == "ab<script>c</script>"
+
+
 def test_every_name_in_the_navigation_is_a_page():
     named = [page for patterns in build_site.NAVIGATION.values() for page in patterns if "*" not in page]
     assert not [page for page in [build_site.FRONT, *named, *build_site.TITLES] if not (REPOSITORY / page).is_file()]
