@@ -183,7 +183,7 @@ PRESETS = {
     "swingup": _online(
         700, "DM Control's cartpole swing-up, every action held for four steps, playing and reanalysing",
         "environment=dm_control:cartpole-swingup?repeat=4", *STEADY_ONLINE_SAMPLED, "search.discount=0.97",
-        "learning.training_steps=8000", "evaluation.episodes=50",
+        "evaluation.episodes=50",
     ),
     "paper_atari": _paper(
         "the paper's settings for RL Unplugged Atari; give --env atari:GAME, --data rlu_atari:GAME and data_root",
@@ -219,11 +219,10 @@ def default_config(environment: str | None = None, data: str | None = None, data
     """
     spaces, repeat = _spaces_and_repeat(environment, data, data_root)
     settings = [*CLASSROOM, *OTHER]
-    settings += ONLINE if data is None else ["reanalyse.fraction=1"]
-    if spaces.continuous:
-        settings += [*STEADY, *STEADY_SAMPLED] if data is not None else [*STEADY_ONLINE_SAMPLED, *AS_PLAYED]
-    elif data is None:
-        settings += STEADY_ONLINE
+    if data is not None:
+        settings += ["reanalyse.fraction=1", *STEADY, *(STEADY_SAMPLED if spaces.continuous else ())]
+    else:
+        settings += [*ONLINE, *([*STEADY_ONLINE_SAMPLED, *AS_PLAYED] if spaces.continuous else STEADY_ONLINE)]
     if repeat is not None and repeat > 1:
         settings.append(f"search.discount={0.99**repeat:.3f}")
     if spaces.is_image:

@@ -134,7 +134,7 @@ def test_data_alone_are_learned_from_offline():
     assert config.search.improvement == "advantage" and config.network.scalar_head == "regression"
 
 
-def test_data_of_discrete_actions_keep_the_papers_operator_and_heads():
+def test_data_of_discrete_actions_keep_the_papers_operator():
     config = default_config(data="embedded:cartpole")
-    assert config.search.improvement == "visits" and config.search.max_depth == 0
-    assert config.network.scalar_head == "categorical"
+    assert config.search.improvement == "visits" and config.search.max_depth == 2
+    assert config.network.scalar_head == "regression"

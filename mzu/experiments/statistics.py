@@ -68,6 +68,8 @@ def estimate(scores: np.ndarray, statistic=interquartile_mean) -> Estimate:
     runs = len(scores)
     if runs == 0:
         return Estimate(np.nan, np.nan, np.nan, 0)
+    if np.isinf(scores).any():  # steps to a goal that a run never reached
+        return Estimate(float(np.mean(scores)), np.nan, np.nan, runs)
     low, high = np.nan, np.nan
     if runs > 1:
         low, high = stratified_interval(scores, statistic, np.random.default_rng(0))

@@ -9,6 +9,7 @@ from mzu.experiments import report
 from mzu.experiments.catalogue import EXPERIMENTS
 from mzu.experiments.figures import data_digest, draw_experiment, read_digest
 from mzu.experiments.page import experiment_section
+from mzu.experiments.definition import SEARCH, STEPS, Claim, Side, Variant
 from mzu.experiments.paper_scale import OWN
 from mzu.experiments.statistics import Estimate
 from mzu.experiments.tasks import TASKS
@@ -70,3 +71,23 @@ def test_every_experiment_can_be_shown(experiment, tmp_path):
     assert f"mzu reproduce {experiment.name}" in text
     draw_experiment(experiment, TASKS, table, tmp_path / "a.png")
     assert read_digest(tmp_path / "a.png") == data_digest(experiment, table)
+
+
+def test_steps_until_a_goal_are_shown_with_what_the_runs_took_in_all():
+    both = [Variant(name, name, (), (STEPS, SEARCH)) for name in ("slow", "fast")]
+    claim = Claim("Fast needs at most half", Side(("fast",), STEPS), Side(("slow",), STEPS), share=0.5)
+    experiment = dataclasses.replace(EXPERIMENT, variants=tuple(both), claims=(claim,))
+    tasks = {"tiny": dataclasses.replace(TASK, goal=5.0)}
+    table = [row("slow", seed, 100.0, select="steps") for seed in (0, 1)]
+    table += [row("fast", 0, 40.0, select="steps"), row("fast", 1, 44.0, select="steps")]
+    table += [row(name, seed, 7.0, select="search") for name in ("slow", "fast") for seed in (0, 1)]
+    lines = report.by_steps(experiment, tasks, table)
+    assert lines[1] == ["Tiny, 5", "slow", "100.0 (100.0 .. 100.0)", "24.0", "6.00", "7.00 (7.00 .. 7.00)"]
+    assert lines[2][2] == "42.0 (40.0 .. 44.0)"
+    (verdict,) = report.verdicts(experiment, tasks, table)
+    assert report.verdict_sentence(verdict) == (
+        "**Fast needs at most half: holds.** 42.0 (40.0 .. 44.0) steps against 50 % of the other side's steps, "
+        "50.0 (50.0 .. 50.0) (2 runs)."
+    )
+    table[3] = row("fast", 1, float("inf"), select="steps")
+    assert report.by_steps(experiment, tasks, table)[2][2] == "not reached in every run"

@@ -1,5 +1,6 @@
 """What is finished is not done again, and what was interrupted goes on."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ from made_experiments import EXPERIMENT, TASK
 
 from mzu.commands.cli import main
 from mzu.experiments import catalogue, running, tasks
-from mzu.experiments.definition import POLICY, SEARCH, Measure
+from mzu.experiments.definition import POLICY, SEARCH, STEPS, Measure
 from mzu.experiments.running import FIRST_SEED, planned_runs, read_rows, rows, run_all, write_rows
 from mzu.training.run_folder import RunFolder
 from mzu.training.run_lock import locked
@@ -160,3 +161,16 @@ def test_rows_come_back_from_the_file_as_they_were(tmp_path):
 def test_measure_names_the_file():
     [a_run] = planned_runs(EXPERIMENT, [TASK], [FIRST_SEED], running.Path("out"))[:1]
     assert a_run.cell_file(Measure("search", "best")).name == "search-best.json"
+
+
+@pytest.mark.parametrize(("goal", "steps"), [(4.0, 200), (8.0, 300), (9.0, np.inf)])
+def test_steps_are_counted_until_an_evaluation_on_the_way_earned_the_goal(goal, steps, tmp_path):
+    task = dataclasses.replace(TASK, goal=goal)
+    [a_run] = planned_runs(dataclasses.replace(EXPERIMENT, variants=EXPERIMENT.variants[:1]), [task], [0], tmp_path)
+    folder = RunFolder.create(a_run.path, a_run.config)
+    for step, evaluation in ((3, 3.0), (6, 5.0), (9, 8.0), (12, 2.0)):
+        folder.log({"step": step, "fresh_steps": 100 * step // 3, "evaluation": evaluation})
+    folder.save_result({"steps": 12, "fresh_steps": 400, "minutes": 1.0, "processor_minutes": 1.0})
+    running._measure(a_run, STEPS)
+    cell = a_run.cell(STEPS)
+    assert (cell["mean"], cell["fresh_steps"], cell["episodes"]) == (steps, 400, 2)

@@ -5,7 +5,7 @@ import pytest
 from made_experiments import EXPERIMENT, TASK
 
 from mzu.environments.scores import mean
-from mzu.experiments.definition import POLICY, SEARCH, Claim, Side, Task
+from mzu.experiments.definition import POLICY, SEARCH, STEPS, Claim, Side, Task
 from mzu.experiments.statistics import (
     HOLDS,
     OPEN,
@@ -109,3 +109,13 @@ def test_a_performance_profile_is_the_share_of_runs_above_each_threshold():
     assert (low <= shares).all() and (shares <= high).all()
     # Above 0.7 lies the whole second task and nothing of the first: no drawing within the tasks changes that.
     assert (low[2], high[2]) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("fast", "outcome"),
+    [([40.0, 45.0], HOLDS), ([60.0, 70.0], REVERSED), ([45.0, 55.0], OPEN), ([40.0, np.inf], OPEN)],
+)
+def test_a_claim_on_steps_holds_where_at_most_that_share_of_them_is_needed(fast, outcome):
+    claim = Claim("Fast needs at most half", Side(("fast",), STEPS), Side(("slow",), STEPS), share=0.5)
+    table = rows("slow", [100.0, 100.0], select="steps") + rows("fast", fast, select="steps")
+    assert verdict_on_claim(EXPERIMENT, {"tiny": TASK}, claim, table).outcome == outcome
