@@ -46,7 +46,7 @@ class Judged(NamedTuple):
 COPIES = (("behaviour_cloning", 101), ("crr", 101), ("behaviour_cloning", 102), ("crr", 102))
 # The first checkpoints are bad policies: without those there would be little to rank.
 TASKS = {
-    "cartpole_offline": Judged((20, 40, 80, 160, 240), (*COPIES, ("unplugged", 101)), episodes=100),
+    "cartpole_offline": Judged((20, 40, 80, 160, 240), (*COPIES, ("unplugged", 101), ("unplugged", 102)), episodes=100),
     "swingup_offline": Judged((40, 200, 400, 600, 1000), COPIES, episodes=10),
 }
 HELD_OUT = 0.2

@@ -135,6 +135,8 @@ def draw_calibration(rows: list[dict]):
         own = [row for row in rows if row["task"] == task]
         for method, colour in COLOURS.items():
             some = [row for row in own if row["method"] == method]
+            if not some:
+                continue
             x, y, low, high = (np.array([row[key] for row in some]) for key in ("played", "estimate", "low", "high"))
             bars = np.abs(np.stack([y - low, high - y]))
             panel.errorbar(x, y, bars, fmt="o", color=colour, markersize=4, elinewidth=0.7, label=spoken(method))
@@ -150,7 +152,11 @@ def draw_calibration(rows: list[dict]):
         panel.set_ylabel("discounted return, estimated from held-out episodes")
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(fontsize="small", frameon=False, loc="upper left")
+    shown = {}
+    for panel in figure.axes:
+        lines, names = panel.get_legend_handles_labels()
+        shown |= dict(zip(names, lines, strict=True))
+    figure.legend(shown.values(), shown, loc="outside lower center", ncols=5, fontsize="small", frameon=False)
     return figure
 
 
