@@ -7,9 +7,9 @@ from made_experiments import EXPERIMENT, ROWS, TASK, row
 
 from mzu.experiments import report
 from mzu.experiments.catalogue import EXPERIMENTS
+from mzu.experiments.definition import SEARCH, STEPS, Claim, Side, Variant
 from mzu.experiments.figures import data_digest, draw_experiment, read_digest
 from mzu.experiments.page import experiment_section
-from mzu.experiments.definition import SEARCH, STEPS, Claim, Side, Variant
 from mzu.experiments.paper_scale import OWN
 from mzu.experiments.statistics import Estimate
 from mzu.experiments.tasks import TASKS
