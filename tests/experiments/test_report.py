@@ -86,7 +86,7 @@ def test_steps_until_a_goal_are_shown_with_what_the_runs_took_in_all():
     assert lines[2][2] == "42.0 (40.0 .. 44.0)"
     (verdict,) = report.verdicts(experiment, tasks, table)
     assert report.verdict_sentence(verdict) == (
-        "**Fast needs at most half: holds.** 42.0 (40.0 .. 44.0) steps against 50 % of the other side's steps, "
+        "**Fast needs at most half: holds.** Steps: 42.0 (40.0 .. 44.0), against 50 % of the other side's steps, "
         "50.0 (50.0 .. 50.0) (2 runs)."
     )
     table[3] = row("fast", 1, float("inf"), select="steps")
