@@ -55,7 +55,7 @@ def points(figure, experiment, tasks, rows) -> None:
 
 
 def steps(figure, experiment, tasks, rows) -> None:
-    """A panel per task: the steps in the world that each run took to the goal, and their mean with its interval."""
+    """A panel per task: the steps in the world that each run took to the goal, if it did, and their mean."""
     kinds = [(title.removesuffix(", steps"), *rest) for title, *rest in columns(experiment) if rest[1] == STEPS]
     figure.set_size_inches(3 * len(experiment.tasks) + _label_inches(experiment), 1.5 + 0.4 * len(kinds))
     panels = figure.subplots(1, len(experiment.tasks), squeeze=False)[0]
@@ -63,7 +63,7 @@ def steps(figure, experiment, tasks, rows) -> None:
         for place, (_, variant, kind) in enumerate(kinds):
             _point(panel, len(kinds) - place, returns_of(rows, name, variant, kind), STYLES[place % len(STYLES)])
         panel.set_title(tasks[name].title, fontsize="medium")
-        panel.set_xlabel(f"steps in the world until {tasks[name].goal:g}")
+        panel.set_xlabel(f"steps in the world until {tasks[name].goal:g}, of runs that got there")
         panel.set_yticks(range(len(kinds), 0, -1), [title for title, _, _ in kinds])
         panel.set(xlim=(0, None), ylim=(0.5, len(kinds) + 0.5))
         panel.tick_params(labelleft=panel is panels[0])

@@ -125,7 +125,7 @@ def verdict_sentence(item: Verdict) -> str:
     if item.claim.counts_steps:
         better, worse = (shown_estimate(_counted(side)) for side in (item.better, item.worse))
         of = f"{100 * item.claim.share:.0f} % of the other side's steps, "
-        return f"**{item.claim.sentence}: {item.outcome}.** {better} steps against {of}{worse} ({runs})."
+        return f"**{item.claim.sentence}: {item.outcome}.** Steps: {better}, against {of}{worse} ({runs})."
     better, worse = (shown_estimate(side, per_cent=True) for side in (item.better, item.worse))
     return f"**{item.claim.sentence}: {item.outcome}.** {better} against {worse} ({runs})."
 

@@ -24,6 +24,7 @@ MOST_OUTPUTS = 1200  # of a head that is advised: 601 in the paper
 TOO_SMALL = 0.05  # after h, in categories: values of 0.1
 FINE = 10  # categories that the largest of small values is advised to reach
 MODERATE = 20  # after h: what the largest of large values is advised to be divided down to, 422
+CATEGORIES = "--set network.scalar_head=categorical --set learning.value_loss_scale=1"
 SETTLED = 100  # learner steps until it is said that all is small
 
 
@@ -97,7 +98,7 @@ class HeadRange:
         supports = [
             f"--set network.{name}_support={enough[name]}" for name in enough if enough[name] > self._supports[name]
         ]
-        return f"train anew with --set network.scalar_head=categorical --set learning.value_loss_scale=1 {' '.join(supports)}"
+        return f"train anew with {CATEGORIES} {' '.join(supports)}"
 
     def _look_whether_small(self) -> None:
         """Everything that was seen is small; where nothing was seen yet, it may be anything."""
@@ -107,12 +108,12 @@ class HeadRange:
         grown = 10 ** math.ceil(-math.log10(self._worth))
         fine = math.ceil(FINE / _category(self._worth))
         setting = (
-            ", or train anew with --set network.scalar_head=categorical --set learning.value_loss_scale=1 --set "
-            f"network.value_support=1 --set network.reward_support=1 --set network.bins_per_unit={fine}"
+            f", or train anew with {CATEGORIES} --set network.value_support=1 --set network.reward_support=1 --set "
+            f"network.bins_per_unit={fine}"
         )
         self._news.append(
-            f"no episode so far was worth more than {_shown(self._worth)}, and the heads hardly tell such numbers apart; "
-            f"multiply the rewards by {grown:,} in the environment or in the data"
+            f"no episode so far was worth more than {_shown(self._worth)}, and the heads hardly tell such numbers "
+            f"apart; multiply the rewards by {grown:,} in the environment or in the data"
             + (setting if 2 * fine <= MOST_OUTPUTS else "")
         )
 

@@ -78,9 +78,7 @@ def test_an_online_table_has_what_was_earned():
 
 def test_a_table_of_costs_adds_up_the_runs_of_a_seed():
     compared = [
-        row | {"processor_seconds": seconds}
-        for seed, seconds in ((1, 10.0), (2, 20.0))
-        for row in rows_of(seed=seed)
+        row | {"processor_seconds": seconds} for seed, seconds in ((1, 10.0), (2, 20.0)) for row in rows_of(seed=seed)
     ]
     table = cost_table({"cartpole_offline": compared, "cartpole": trained_rows(1) + trained_rows(2)}).splitlines()
     assert table[2] == "| `cartpole_offline` | 3 | 3 x 1,500 | none | 45 (30 .. 60) |"

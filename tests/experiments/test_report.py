@@ -7,9 +7,9 @@ from made_experiments import EXPERIMENT, ROWS, TASK, row
 
 from mzu.experiments import report
 from mzu.experiments.catalogue import EXPERIMENTS
+from mzu.experiments.definition import SEARCH, STEPS, Claim, Side, Variant
 from mzu.experiments.figures import data_digest, draw_experiment, read_digest
 from mzu.experiments.page import experiment_section
-from mzu.experiments.definition import SEARCH, STEPS, Claim, Side, Variant
 from mzu.experiments.paper_scale import OWN
 from mzu.experiments.statistics import Estimate
 from mzu.experiments.tasks import TASKS
@@ -86,7 +86,7 @@ def test_steps_until_a_goal_are_shown_with_what_the_runs_took_in_all():
     assert lines[2][2] == "42.0 (40.0 .. 44.0)"
     (verdict,) = report.verdicts(experiment, tasks, table)
     assert report.verdict_sentence(verdict) == (
-        "**Fast needs at most half: holds.** 42.0 (40.0 .. 44.0) steps against 50 % of the other side's steps, "
+        "**Fast needs at most half: holds.** Steps: 42.0 (40.0 .. 44.0), against 50 % of the other side's steps, "
         "50.0 (50.0 .. 50.0) (2 runs)."
     )
     table[3] = row("fast", 1, float("inf"), select="steps")
