@@ -81,8 +81,7 @@ def test_the_committed_runs_are_of_the_preset_as_it_is_now_and_have_several_seed
     assert {row["settings"] for row in rows} == {settings_digest(preset(name).config)}, (
         f"the preset was changed after its runs: mzu presets {name} --check"
     )
-    # Five and three are what is promised; README says that two of swing-up's five are made.
-    assert len({row["seed"] for row in rows}) == {"cartpole_offline": 5, "swingup_offline": 2}.get(name, 3)
+    assert len({row["seed"] for row in rows}) == {"cartpole_offline": 5, "swingup_offline": 5}.get(name, 3)
 
 
 @pytest.mark.parametrize(("kind", "table_of"), [("preset", comparison_table), ("online", online_table)])
