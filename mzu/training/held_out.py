@@ -21,10 +21,14 @@ FILE = "held_out.json"
 
 
 class ChosenEpisodes(Sequence):
-    """Some of `episodes`, by their numbers, without a copy."""
+    """Some of `episodes`, by their numbers, without a copy: all of them stay where they are held."""
 
-    def __init__(self, episodes: Sequence[Episode], numbers: Sequence[int]):
+    def __init__(self, episodes: HeldEpisodes, numbers: Sequence[int]):
         self._episodes, self.numbers = episodes, [int(number) for number in numbers]
+
+    @property
+    def bytes_in_memory(self) -> int:
+        return self._episodes.bytes_in_memory
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -19,7 +19,7 @@ from mzu.training.results import shown_return
 
 FOLDER = Path(__file__).parents[1] / "experiments" / "presets" / "curves"
 COLUMNS = ("preset", "run", "settings", "seed", "step", "evaluation")
-LEAST_SEEDS = 3
+LEAST_SEEDS = 3  # of one made by the user
 
 
 class Reference(NamedTuple):
