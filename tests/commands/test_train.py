@@ -176,7 +176,9 @@ def test_data_without_an_environment_are_learned_from_but_nothing_is_evaluated(c
     out = capsys.readouterr().out
     assert "Nothing was evaluated" in out and "dataset" in out
     expected = {"steps": 2, "seconds": 1.5, "processor_seconds": 2.5, "world_steps": 0}
-    assert RunFolder("run").result() == expected
+    found = RunFolder("run").result()
+    assert found.pop("memory", 1) > 0  # where the system says it
+    assert found == expected
     assert RunFolder("run").config.data == os.path.abspath("data.npz")  # so that it can be resumed from elsewhere
 
 
