@@ -17,7 +17,7 @@ SAMPLES = 1000  # of runs, for intervals
 COLOURS = {"behaviour_cloning": "#999999", "crr": "#D55E00", "unplugged": "#0072B2"}
 
 
-class Calibration(NamedTuple):
+class EstimateAccuracy(NamedTuple):
     """A task's numbers, each (value, low, high): intervals of 95 % by drawing whole runs anew, since the checkpoints of
     a run resemble each other."""
 
@@ -31,7 +31,7 @@ class Calibration(NamedTuple):
     best: float  # played
 
 
-def calibration(rows: list[dict]) -> Calibration:
+def calibration(rows: list[dict]) -> EstimateAccuracy:
     """How estimates and truth of one task's policies go together."""
     runs = _by_run(rows)
 
@@ -41,7 +41,7 @@ def calibration(rows: list[dict]) -> Calibration:
         samples = [statistic([row for number in numbers for row in runs[number]]) for numbers in drawn]
         return (statistic(rows), *np.nanquantile(samples, [0.025, 0.975]).tolist())
 
-    return Calibration(
+    return EstimateAccuracy(
         policies=len(rows),
         runs=len(runs),
         rank_correlation=interval(lambda rows: rank_correlation(rows, "estimate")),
