@@ -191,7 +191,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again_with_a_n
     folder = RunFolder.create(tmp_path / "run", Config())
     folder.log({"step": 100, "loss": 1.0})
     said = []
-    trainer = SimpleNamespace(config=Config())
+    trainer = SimpleNamespace(config=Config(), inputs=SimpleNamespace(held_out=()))
     with pytest.raises(KeyboardInterrupt), Recorder(trainer, folder, said.append):
         assert folder.read_log() == []
         raise KeyboardInterrupt
