@@ -28,13 +28,13 @@ def append_row(path: Path, row: dict) -> None:
 
 def logged_rows(path: Path) -> list[dict[str, float]]:
     """The rows as numbers; empty cells are NaN; none where there is no such file."""
-    if not path.exists():
-        return []
     try:
         with path.open(newline="", encoding="utf-8") as file:
             # A kill in the middle of a write can leave half a line at the end, which has too few cells.
             rows = [row for row in csv.DictReader(file) if None not in row.values()]
         rows = [{key: float(value) if value else float("nan") for key, value in row.items()} for row in rows]
+    except FileNotFoundError:  # also where a run that begins anew takes it away at this moment
+        return []
     except (ValueError, TypeError, csv.Error) as error:
         raise ValueError(f"{path} is not a log of mzu ({error}); move it away to look at the run without it") from None
     check_as_written(path)

@@ -1,6 +1,7 @@
 """The logs of a run grow by whole rows, are read as numbers, and are not taken for others' numbers."""
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -49,3 +50,8 @@ def test_a_log_that_was_moved_away_begins_anew(log):
     log.rename(log.with_name("moved.csv"))
     append_row(log, {"step": 20, "loss": 2, "evaluation": ""})
     assert [row["step"] for row in logged_rows(log)] == [20]
+
+
+def test_a_log_that_is_taken_away_while_somebody_looks_has_no_rows(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "exists", lambda path: True)  # it was there a moment ago
+    assert logged_rows(tmp_path / "log.csv") == []
